@@ -41,6 +41,11 @@ class LongMessages:
         self._filled = 0
         self._mask = b""
 
+    @property
+    def missing(self) -> int:
+        """How many bytes of the message that has begun have not arrived; 0 between messages."""
+        return 0 if self._message is None else len(self._message) - self._filled
+
     def room(self) -> memoryview:
         """Return where the next bytes are to be received."""
         return _SCRATCH if self._message is None else memoryview(self._message)[self._filled :]

@@ -25,6 +25,10 @@ CONNECTION: Final = "connection"
 """The key in the scope's state of the connection itself, for what ASGI has no message for."""
 MOST_PARTS: Final = 1024
 """How many parts a message may have: parts without data would otherwise be kept without limit."""
+_AWAITED: Final = 128 << 10
+"""How many bytes of a long message are received at once. Linux holds at least as many for a connection."""
+_READ_AHEAD: Final = 32 << 10
+"""How many bytes of a message TLS may have taken from the socket without passing them on: less than two of its records."""
 MOST_UNREAD: Final = 1 << 20
 """How many bytes of answers a client may leave unread."""
 UNREAD_MILLISECONDS: Final = 30_000
@@ -40,7 +44,8 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
         self._take: Callable[[Data], None] | None = None
         self._newest: bytes | None = None
         self.conn.max_message_size = LONGEST_OPENING
-        stream = transport.get_extra_info("socket")
+        self._awaited = 1
+        stream = self._stream = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):  # a connection that has ended already
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
 
@@ -55,6 +60,15 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
                 self.send_receive_event_to_app()
             else:
                 self.data_received(bytes(data))
+        self._await_most()
+
+    def _await_most(self) -> None:
+        """Be woken for the rest of a long message, not for every packet of it: waking costs more than receiving."""
+        awaited = max(1, min(self._long.missing - _READ_AHEAD, _AWAITED))
+        if awaited != self._awaited:
+            self._awaited = awaited
+            with contextlib.suppress(OSError):  # a connection that has ended already
+                self._stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, awaited)
 
     def _accepts(self, length: int) -> bool:
         """Whether a binary message of this length may begin: no other one is incomplete, and it is not too long."""
