@@ -24,6 +24,11 @@ def shorts(buffer: Buffer | NDArray[np.uint8]) -> NDArray[np.uint16]:
     return np.ndarray((max(0, len(buffer) - 1),), dtype="<u2", buffer=buffer, strides=(1,))
 
 
+def longs(buffer: Buffer | NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return a view of the little-endian 4-byte numbers that begin at each byte."""
+    return np.ndarray((max(0, len(buffer) - 3),), dtype="<u4", buffer=buffer, strides=(1,))
+
+
 def copy_pieces(
     out: bytearray, to: NDArray[np.int64], source: Buffer, start: NDArray[np.int64], length: NDArray[np.int64]
 ) -> None:

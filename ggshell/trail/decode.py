@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ggshell.errors import TrailError
 from ggshell.record.change import Areas
-from ggshell.record.ragged import items, shorts
+from ggshell.record.ragged import items, longs, shorts
 from ggshell.trail import layout
 
 _OPENING = struct.Struct("<HH")
@@ -107,18 +107,26 @@ def _leap(chunk: bytes) -> NDArray[np.int64]:
 
     A candidate looks like the start of a record and has a trailer where its length says. The candidates are records as
     long as each one ends where the next one starts."""
-    raw = np.frombuffer(chunk, dtype=np.uint8)
-    place = np.flatnonzero(raw[:-3] == layout.RECORD)
-    place = place[raw[place + 1] == 1]
-    total = _pair(raw, place + 2)
-    fits = (total >= SMALLEST) & (place + total <= len(chunk))
-    place, total = place[fits], total[fits]
-    after = place + total
-    closed = (raw[after - 4] == layout.TRAILER) & (raw[after - 3] == 1) & (_pair(raw, after - 2) == total)
-    place, after = place[closed], after[closed]
+    four, size = longs(chunk), len(chunk)
+    place = _places_of(np.frombuffer(chunk, dtype=np.uint8)[:-3], layout.RECORD)
+    opening = four[place]
+    after = place + (opening >> 16)
+    likely = ((opening & 0xFFFF) == _OPENED) & (opening >= SMALLEST << 16) & (after <= size)
+    likely &= four[np.minimum(after, size) - 4] == opening ^ (layout.RECORD ^ layout.TRAILER)
+    place, after = place[likely], after[likely]
     edges = np.concatenate((_ZERO, after))
     wrong = np.flatnonzero(place != edges[:-1])
     return edges[: int(wrong[0]) + 1 if len(wrong) else len(edges)]
+
+
+def _places_of(raw: NDArray[np.uint8], value: int) -> NDArray[np.int64]:
+    """Return where bytes have a value that few of them have: eight bytes are looked at together."""
+    found, whole = raw == value, len(raw) & ~7
+    together = found[:whole].view(np.uint64)
+    eights = np.flatnonzero(together != 0)
+    inside = np.flatnonzero(together[eights].view(np.bool_))
+    place = (eights[inside >> 3] << 3) + (inside & 7)
+    return np.concatenate((place, np.flatnonzero(found[whole:]) + whole))
 
 
 def good_records(chunk: bytes, file: object, base: int) -> Records:
@@ -145,12 +153,11 @@ def parse(chunk: bytes, file: object, base: int) -> Records:
 
 
 def _first_bad(chunk: bytes, edges: NDArray[np.int64], base: int) -> tuple[int, str] | None:
-    closing = items(chunk, layout.CLOSING_SIZE)[edges[1:] - layout.CLOSING_SIZE].view(layout.CLOSING_DTYPE)
-    framed = (
-        (closing["trailer"] == layout.TRAILER) & (closing["trailer_info"] == 1) & (closing["total"] == np.diff(edges))
-    )
-    sealed = (closing["checksum"] == layout.CHECKSUM) & (closing["checksum_length"] == layout.SEAL)
-    placed = closing["place"] == ((edges[:-1] + base) & layout.PLACE_MASK)
+    four, after = longs(chunk), edges[1:]
+    framed = four[after - 4] == (np.diff(edges) << 16 | 1 << 8 | layout.TRAILER)
+    sealed = four[after - layout.CLOSING_SIZE] & 0xFFFF00FF == layout.SEAL << 16 | layout.CHECKSUM
+    place = four[after - layout.CLOSING_SIZE + 4]
+    placed = place == ((edges[:-1] + base) & layout.PLACE_MASK)
     good = framed & sealed & placed
     whole = len(good) if good.all() else int(np.argmin(good))
     unfit = first_unfit(chunk, edges[: whole + 1])
@@ -164,7 +171,7 @@ def _first_bad(chunk: bytes, edges: NDArray[np.int64], base: int) -> tuple[int, 
         return whole, "a checksum token"
     if first_unfit(chunk, edges[whole : whole + 2]) is not None:
         return whole, "bytes that match their checksum"
-    return whole, f"a record written for this position, not for RBA {int(closing['place'][whole])}"
+    return whole, f"a record written for this position, not for RBA {int(place[whole])}"
 
 
 def _pair(raw: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -231,7 +238,7 @@ def _usual(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None) -> Recor
     is_usual &= area <= after - layout.TAIL_SIZE
     if not is_usual.all():
         return None
-    tokens = np.ndarray((len(chunk) - 3,), dtype="<u4", buffer=chunk, strides=(1,))[area]
+    tokens = longs(chunk)[area]
     if not (((tokens & 0xFF) == layout.TOKENS) & (area + 8 + (tokens >> 16) == after)).all():
         return None
     return Records(
@@ -320,8 +327,7 @@ def _fit_together(chunk: bytes, edges: NDArray[np.int64]) -> bool:
     begin = int(edges[0])
     records = bytearray(memoryview(chunk)[begin : int(edges[-1])])
     sums = _SUMS[np.diff(edges)]
-    openings = np.ndarray((len(records) - 3,), dtype="<u4", buffer=records, strides=(1,))
-    openings[edges[1:-1] - begin] ^= sums[:-1]
+    longs(records)[edges[1:-1] - begin] ^= sums[:-1]
     return zlib.crc32(records) == int(sums[-1])
 
 

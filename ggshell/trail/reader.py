@@ -257,9 +257,12 @@ class TrailReader:
             records = records.only(is_row)
             if not len(records.start):
                 return None
-        records = self._defined(file, records, base)
+        used, table = distinct(records.header["table"])
+        unknown = [index for index in used if index not in self._definitions]
+        if unknown:
+            records = self._defined(file, records, base, unknown)
+            used, table = distinct(records.header["table"])
         header, rba = records.header, records.start + base
-        used, table = distinct(header["table"])
         return ChangeBatch(
             tables=tuple([self._definitions[index] for index in used]),
             table=table,
@@ -276,12 +279,9 @@ class TrailReader:
             user_tokens=records.user,
         )
 
-    def _defined(self, file: OpenedFile, records: Records, base: int) -> Records:
+    def _defined(self, file: OpenedFile, records: Records, base: int, unknown: list[int]) -> Records:
         """Return the rows before the first one whose table is not defined. Raises TrailError if that is the first row."""
         tables = records.header["table"]
-        unknown = [index for index in distinct(tables)[0] if index not in self._definitions]
-        if not unknown:
-            return records
         row = int(np.argmax(np.isin(tables, unknown)))
         place, index = int(records.start[row]), int(tables[row])
         if row == 0:
