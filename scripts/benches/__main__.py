@@ -18,6 +18,7 @@ NAMES = (
     "memory",
     "language",
     "heartbeat",
+    "ddl",
     "trail",
     "spark",
     "redo",

@@ -24,7 +24,8 @@ _NOT_REPLICATED = re.compile(
 )
 _ALL_BEFORE_17 = "GRANT SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE"
 """How pg_dump prints GRANT ALL of a server that has no privilege MAINTAIN."""
-_VERSION = re.compile(r"CONSTRAINT \S+_not_null (?=NOT NULL)|(?<=SELECT )\w+\.|(?<=^    )\w+\.(?=\w+[,;]?$)")
+_VERSION = re.compile(r"CONSTRAINT \S+_not_null (?=NOT NULL)")
+_VIEW_COLUMN = re.compile(r"\b[a-z_]\w*\.(?=[a-z_])")
 """What only some versions of the server print: names of NOT NULL constraints, tables of the columns of a view."""
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -101,7 +102,12 @@ def schema_of(dsn: str, schemas: Sequence[str]) -> list[str]:
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
     text = found.stdout.replace(_ALL_BEFORE_17, "GRANT ALL ON TABLE")
-    return [_VERSION.sub("", line) for line in text.splitlines() if not _NOT_REPLICATED.match(line)]
+    return [_normal(line) for line in text.splitlines() if not _NOT_REPLICATED.match(line)]
+
+
+def _normal(line: str) -> str:
+    line = _VERSION.sub("", line)
+    return _VIEW_COLUMN.sub("", line) if line.startswith(" ") else line
 
 
 def rows_of(dsn: str, schemas: Sequence[str]) -> dict[str, tuple[int, str]]:

@@ -204,3 +204,36 @@ def test_every_kind_of_statement_arrives(pipeline: DdlPipeline) -> None:
             differences[kind] = found
         pipeline.in_north("DROP SCHEMA s CASCADE", "CREATE SCHEMA s")
     assert differences == {}
+
+
+def test_the_replica_identity_of_a_table_is_replicated(tmp_path: Path, north: str, south: str) -> None:
+    """The way back needs it. What ADD SCHEMATRANDATA sets by itself, it sets on both sides, where it is added."""
+    pipeline = DdlPipeline(tmp_path / "home", north, south)
+    try:
+        pipeline.add_and_start()
+        pipeline.in_north(
+            "SET search_path = s",
+            "CREATE TABLE whole (id int PRIMARY KEY); ALTER TABLE whole REPLICA IDENTITY FULL",
+            "CREATE TABLE indexed (id int NOT NULL); CREATE UNIQUE INDEX i ON indexed (id);"
+            "ALTER TABLE indexed REPLICA IDENTITY USING INDEX i",
+            "CREATE TABLE back (id int PRIMARY KEY); ALTER TABLE back REPLICA IDENTITY FULL;"
+            "ALTER TABLE back REPLICA IDENTITY DEFAULT",
+            "CREATE TABLE keyless (id int)",
+        )
+        pipeline.wait_until_applied()
+        assert _identities(pipeline) == {"whole": "f", "indexed": "i", "back": "d", "keyless": "d"}
+        pipeline.run("DBLOGIN USERIDALIAS south", "ADD SCHEMATRANDATA s")
+        pipeline.in_north("CREATE TABLE s.later (id int)", "ALTER TABLE s.keyless ADD v int")
+        pipeline.wait_until_applied()
+        found = _identities(pipeline)
+        assert (found["later"], found["keyless"]) == ("f", "f")
+    finally:
+        pipeline.close()
+
+
+def _identities(pipeline: DdlPipeline) -> dict[str, str]:
+    rows = pipeline.in_south(
+        "SELECT relname, relreplident::text FROM pg_class WHERE relnamespace = 's'::regnamespace AND relkind = 'r'"
+        " AND relname <> 'ends'"
+    )
+    return dict(rows)

@@ -31,8 +31,11 @@ def pipeline(tmp_path: Path, south: str, request: pytest.FixtureRequest) -> Iter
     made.close()
 
 
-def test_the_statements_of_a_file_arrive(pipeline: DdlPipeline, file: Path, request: pytest.FixtureRequest) -> None:
+def test_the_statements_of_a_file_arrive(
+    pipeline: DdlPipeline, file: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     outcome = run_file(pipeline, file)
     if request.config.getoption("--regress"):
-        request.config.pluginmanager.get_plugin("terminalreporter").write_line(f"\n{outcome}")
+        with capsys.disabled():
+            request.config.pluginmanager.get_plugin("terminalreporter").write_line(f"\n{outcome}")
     assert not outcome.differences, "\n".join([*outcome.differences[:200], *outcome.refused])

@@ -46,6 +46,9 @@ _READ = ", ".join(f"'{name}', pg_catalog.current_setting('{name}', true)" for na
 CREATE_NOTE: Final = f"""
 CREATE OR REPLACE FUNCTION {NOTE} () RETURNS event_trigger LANGUAGE plpgsql AS $body$
 BEGIN
+  IF 'on' IN (pg_catalog.current_setting('{OWN}', true), pg_catalog.current_setting('{OWN_DDL}', true)) THEN
+    RETURN;
+  END IF;
   PERFORM {WRITE} (tg_event, tg_tag, current_user, pg_catalog.jsonb_build_object({_READ}));
 END $body$"""
 
@@ -76,9 +79,6 @@ BEGIN
   GET DIAGNOSTICS context = PG_CONTEXT;
   IF split_part(context, E'\\n', 3) NOT LIKE 'PL/pgSQL function {NOTE}() line % at PERFORM' THEN
     RAISE insufficient_privilege USING MESSAGE = '{WRITE} is called by the event triggers of ggshell only';
-  END IF;
-  IF 'on' IN (current_setting('{OWN}', true), current_setting('{OWN_DDL}', true)) THEN
-    RETURN;
   END IF;
   frames := substr(context, length(split_part(context, E'\\n', 1)) + length(split_part(context, E'\\n', 2))
                             + length(split_part(context, E'\\n', 3)) + 4);

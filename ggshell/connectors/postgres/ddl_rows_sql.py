@@ -40,7 +40,7 @@ $body$"""
 
 CREATE_REPEAT: Final = f"""
 CREATE OR REPLACE FUNCTION {REPEAT} () RETURNS event_trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET session_replication_role = replica AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $body$
 DECLARE
   rewritten text := coalesce(current_setting('{SCHEMA}.rewritten', true), '');
   publication oid := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
@@ -50,6 +50,7 @@ DECLARE
   whole boolean;
   keyed boolean;
   chosen name;
+  role text := current_setting('session_replication_role');
 BEGIN
   PERFORM set_config('{SCHEMA}.rewritten', '', true);
   IF publication IS NULL OR 'on' IN (current_setting('{OWN}', true), current_setting('{SCHEMA}.own_ddl', true)) THEN
@@ -90,7 +91,9 @@ BEGIN
       IF whole THEN
         EXECUTE format('ALTER TABLE %s REPLICA IDENTITY DEFAULT', top::regclass);  -- the row is logged as a whole
       END IF;
+      PERFORM set_config('session_replication_role', 'replica', true);
       EXECUTE format('UPDATE %s%s SET %I = %3$I', CASE kind WHEN 'p' THEN '' ELSE 'ONLY ' END, top::regclass, chosen);
+      PERFORM set_config('session_replication_role', role, true);
       IF whole THEN
         EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', top::regclass);
       END IF;

@@ -22,7 +22,7 @@ UNSENT: Final = "unsent"
 
 CREATE_WRITE: Final = f"""
 CREATE OR REPLACE FUNCTION {WRITE} (relation oid, root oid, empties boolean) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET session_replication_role = replica AS $body$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
 -- Publishes ``root`` and writes the rows of ``relation``, which is ``root`` or one of its partitions.
 DECLARE
   member boolean := EXISTS (SELECT FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
@@ -34,6 +34,7 @@ DECLARE
                    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation);
   columns text := (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
                     WHERE attrelid = relation AND attnum > 0 AND NOT attisdropped AND attgenerated = '');
+  role text := current_setting('session_replication_role');
   filled boolean;
 BEGIN
   EXECUTE 'SELECT EXISTS (SELECT FROM ' || named || ')' INTO filled;
@@ -46,6 +47,8 @@ BEGIN
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation;
   END IF;
   IF filled THEN
+    -- Only here: each change of this setting discards all plans of the session.
+    PERFORM set_config('session_replication_role', 'replica', true);
     EXECUTE format('CREATE TEMPORARY TABLE ggshell_rows ON COMMIT DROP AS SELECT %s FROM %s', columns, named);
     IF member AND referenced THEN
       EXECUTE format('ALTER PUBLICATION {PUBLICATION} DROP TABLE ONLY %s', root::regclass);
@@ -60,6 +63,7 @@ BEGIN
     EXECUTE format('INSERT INTO %s (%2$s) OVERRIDING SYSTEM VALUE SELECT %2$s FROM pg_temp.ggshell_rows',
                    relation::regclass, columns);
     DROP TABLE pg_temp.ggshell_rows;
+    PERFORM set_config('session_replication_role', role, true);
   END IF;
 END $body$"""
 

@@ -38,16 +38,24 @@ CREATE_TABLE: Final = (
 
 CREATE_FIT: Final = f"""
 CREATE OR REPLACE FUNCTION {FIT} (part oid, whole boolean) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $body$
 -- Whether a table's replica identity lets a published table take UPDATE and DELETE; sets one that does where it is needed.
 DECLARE
   present "char" := (SELECT relreplident FROM pg_class WHERE oid = part);
-  generates boolean := EXISTS (SELECT FROM pg_attribute WHERE attrelid = part AND attnum > 0 AND NOT attisdropped
-                                  AND attgenerated <> '');
+  generates boolean;
   checked boolean := current_setting('server_version_num')::int >= 180000;
   good name[];  -- indexes that may be the identity, the primary key first
   chosen name;
 BEGIN
+  IF present = 'd' AND NOT whole AND EXISTS (
+       SELECT FROM pg_index x
+        WHERE x.indrelid = part AND x.indisprimary AND x.indimmediate AND x.indisvalid
+          AND NOT EXISTS (SELECT FROM pg_attribute a
+                           WHERE a.attrelid = part AND a.attnum = ANY (x.indkey::int2[]) AND a.attgenerated <> '')) THEN
+    RETURN true;  -- the usual case
+  END IF;
+  generates := EXISTS (SELECT FROM pg_attribute WHERE attrelid = part AND attnum > 0 AND NOT attisdropped
+                          AND attgenerated <> '');
   good := ARRAY(
     SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
      WHERE x.indrelid = part AND x.indisunique AND x.indimmediate AND x.indisvalid
@@ -85,7 +93,7 @@ END $body$"""
 
 CREATE_FUNCTION: Final = f"""
 CREATE OR REPLACE FUNCTION {FUNCTION} () RETURNS event_trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $body$
 DECLARE
   top oid;
   part oid;
@@ -95,22 +103,27 @@ DECLARE
   fits boolean;
   arrived oid[];  -- partitions with rows that are not in the log
   context text;
+  tops oid[];
 BEGIN
-  GET DIAGNOSTICS context = PG_CONTEXT;
-  context := context || current_query();
   IF publication IS NULL OR current_setting('{OWN}', true) = 'on' THEN
     RETURN;
   END IF;
   PERFORM set_config('{OWN}', 'on', true);
-  FOR top IN
+  tops := ARRAY(
     SELECT DISTINCT coalesce(pg_partition_root(c.oid), c.oid)
       FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON c.oid = e.objid
-     WHERE e.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
-    UNION
-    -- A partition that was detached is a table of its own, which the statement's commands do not name.
-    SELECT c.oid FROM {TABLE} s JOIN pg_namespace n ON n.nspname = s.schema_name JOIN pg_class c ON c.relnamespace = n.oid
-     WHERE tg_tag = 'ALTER TABLE' AND context ~* 'detach' AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
-       AND NOT c.relispartition
+     WHERE e.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p');
+  IF tg_tag = 'ALTER TABLE' THEN
+    GET DIAGNOSTICS context = PG_CONTEXT;
+    IF context ~* 'detach' OR current_query() ~* 'detach' THEN
+      -- A partition that was detached is a table of its own, which the statement's commands do not name.
+      tops := tops || ARRAY(
+        SELECT c.oid
+          FROM {TABLE} s JOIN pg_namespace n ON n.nspname = s.schema_name JOIN pg_class c ON c.relnamespace = n.oid
+         WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT c.relispartition AND c.oid <> ALL (tops));
+    END IF;
+  END IF;
+  FOREACH top IN ARRAY tops
   LOOP
     BEGIN
       SELECT s.all_columns INTO covered FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -143,8 +156,9 @@ BEGIN
         END IF;
       END LOOP;
       IF fits AND NOT member THEN
-        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = top AND tgname = 'ggshell_truncate') THEN
-          -- It was a partition, and its rows are in the log.
+        IF tg_tag IN ('CREATE TABLE', 'CREATE SCHEMA')
+           OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = top AND tgname = 'ggshell_truncate') THEN
+          -- It is empty, or it was a partition, so that its rows are in the log.
           EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', top::regclass);
         ELSE
           PERFORM {existing_rows_sql.TRY} (top, top, tg_tag = 'ALTER TABLE');
