@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.duckdb import checkpoint_sql, session
+from ggshell.connectors.duckdb.ddl import old_name, own_statements
 from ggshell.connectors.duckdb.folding import Change, ChangeKind, StatementRows, changes, statement_rows
 from ggshell.connectors.duckdb.session import missing, refusal, target_table
 from ggshell.connectors.duckdb.statements import ROWS, DuckDBStatements, arrow_rows
@@ -177,8 +178,12 @@ class DuckTarget:
         return None if few and now < self._since + GATHER_SECONDS else self._commit_whole()
 
     def execute_ddl(self, statement: DdlStatement, names: TargetNames, noted: Noted) -> Refusal | None:
-        """Refuse every statement: DuckDB does not execute the text of another kind of database."""
-        return Refusal("DuckDB does not execute DDL statements of the source (SQLSTATE 0A000)", "0A000")
+        """Execute DuckDB's own statements that do the same; refuse a statement that has none."""
+        texts = own_statements(statement, names, self.describe(names.table(old_name(statement))))
+        if isinstance(texts, Refusal):
+            return texts
+        self._ensure_begun()
+        return self._execute(Executed(tuple(texts)))
 
     def runs_outside(self, statement: DdlStatement) -> bool:
         return False
@@ -311,7 +316,18 @@ class DuckTarget:
                 return refused
         return None
 
-    def _work(self, part: Part) -> Refusal | None:
+    def _execute(self, ddl: Executed) -> Refusal | None:
+        for text in ddl.texts:
+            refused = self._run(text)[1]
+            if refused is not None:
+                return refused
+        self._statements.clear()
+        self._journal.add(ddl)
+        return None
+
+    def _work(self, part: Part | Executed) -> Refusal | None:
+        if isinstance(part, Executed):
+            return self._execute(part)
         try:
             for work in statement_rows(changes(part.batch, part.first, part.last, part.mappings)):
                 refused = self._do(work)
@@ -394,6 +410,14 @@ class Part(NamedTuple):
         return int(self.batch.length[self.first : self.last].sum())
 
 
+class Executed(NamedTuple):
+    """DuckDB's statements for one DDL statement."""
+
+    texts: tuple[str, ...]
+    last: int = 0
+    size: int = 0
+
+
 class JournalPosition(NamedTuple):
     """A position within a transaction: the number of parts applied, the parts kept, and the end of the last one."""
 
@@ -406,11 +430,11 @@ class Journal:
     """The parts applied since the transaction began."""
 
     def __init__(self) -> None:
-        self._parts: list[Part] = []
+        self._parts: list[Part | Executed] = []
         self._bytes = 0
         self._done = 0
 
-    def add(self, part: Part) -> None:
+    def add(self, part: Part | Executed) -> None:
         """Record what was applied. Adjacent single rows become one part, which is applied again as a whole."""
         self._done += 1
         self._bytes += part.size
@@ -418,7 +442,7 @@ class Journal:
             self._parts.clear()
             return
         before = self._parts[-1] if self._parts else None
-        if before is not None and _follows(before, part):
+        if isinstance(before, Part) and isinstance(part, Part) and _follows(before, part):
             self._parts[-1] = before._replace(last=part.last, mappings={**before.mappings, **part.mappings})
         else:
             self._parts.append(part)
@@ -430,7 +454,7 @@ class Journal:
         """Whether anything was applied since the savepoint."""
         return self._done != savepoint.done
 
-    def until(self, savepoint: JournalPosition) -> list[Part] | None:
+    def until(self, savepoint: JournalPosition) -> list[Part | Executed] | None:
         """What was applied before a savepoint. None if it is no longer kept."""
         if self._bytes > JOURNAL_BYTES:
             return None

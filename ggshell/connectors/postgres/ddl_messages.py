@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ggshell.connectors.postgres.existing_rows_sql import UNSENT
 from ggshell.connectors.postgres.sealed_messages import opened
-from ggshell.connectors.postgres.sql_text import statement_after, statements, tokens
 from ggshell.record.ddl import DdlColumn, DdlObject, DdlStatement
+from ggshell.record.sql_text import statement_after, statements, tokens
 from ggshell.types import TableName, quote, quote_table
 
 DATABASE = "postgres"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ggshell.connectors.postgres.sql_text import Token, TokenKind, tokens
 from ggshell.pipeline.apply.target import TargetNames
 from ggshell.record.ddl import DdlStatement
+from ggshell.record.sql_text import Token, TokenKind, tokens
 from ggshell.types import TableName, postgres_literal, quote, quote_table
 
 _SYSTEM: Final = frozenset(["pg_catalog", "information_schema", "pg_toast", "pg_temp"])

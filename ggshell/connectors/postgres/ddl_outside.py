@@ -10,9 +10,9 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres.session import execute
-from ggshell.connectors.postgres.sql_text import Token, tokens
 from ggshell.pipeline.apply.target import TargetNames
 from ggshell.record.ddl import DdlStatement
+from ggshell.record.sql_text import Token, tokens
 from ggshell.types import TableName, quote_table
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ggshell.connectors.postgres.sql_text import Statement, TokenKind, statement_after, statements, tag_of, tokens
+from ggshell.record.sql_text import Statement, TokenKind, statement_after, statements, tag_of, tokens
 
 
 @pytest.mark.parametrize(
