@@ -24,7 +24,7 @@ AHEAD = 1000
 class Sequences(Pipeline):
     """Sequences a.up, a.down and a.wide in north become those of b in south."""
 
-    def begin(self) -> None:
+    def begin(self, kind: str = "") -> None:
         self.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nSEQUENCE a.*;\nTABLE a.items;\n")
         for where, schema in ((self.in_north, "a"), (self.in_south, "b")):
             where(
@@ -32,7 +32,7 @@ class Sequences(Pipeline):
                 f"CREATE SEQUENCE {schema}.down INCREMENT -2 MAXVALUE 9000 START 9000 MINVALUE 1",
                 f"CREATE SEQUENCE {schema}.wide CACHE 50",
             )
-        self.add()
+        self.add(kind=kind)
         self.start()
 
     def last(self, name: str) -> int:
@@ -130,3 +130,42 @@ def test_a_missing_sequence_is_named(pipeline: Sequences) -> None:
     pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET c.*;\n")
     pipeline.begin()
     assert "target sequence c." in pipeline.abended_report(REP1)
+
+
+@pytest.mark.parametrize("kind", ["PARALLEL, ", "COORDINATED MAXTHREADS 3, "])
+def test_every_kind_of_replicat_applies_values_in_their_order(pipeline: Sequences, kind: str) -> None:
+    if kind.startswith("COORDINATED"):
+        pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, THREADRANGE (1-3);\n")
+    pipeline.begin(kind)
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD SCHEMATRANDATA a")
+    for number in range(1, 6):
+        pipeline.insert(number)
+        pipeline.await_last("up", pipeline.use("up", 7) + AHEAD)
+    pipeline.wait_for_rows(5)
+    used = pipeline.use("up")
+    pipeline.await_last("up", used + AHEAD)
+    pipeline.run("DBLOGIN USERIDALIAS north", "FLUSH SEQUENCE a.up")
+    pipeline.await_last("up", used)
+
+
+def test_a_pump_passes_values_on(pipeline: Sequences) -> None:
+    pipeline.write("pump", "EXTRACT pump\nPASSTHRU\nEXTTRAIL ./dirdat/pa\nSEQUENCE a.up;\nTABLE a.items;\n")
+    pipeline.begin()
+    pipeline.await_last("up", 1 + AHEAD)
+    pipeline.run("STOP REPLICAT rep1")
+    until_state(pipeline.home, *REP1, ProcessState.STOPPED)
+    pipeline.run(
+        "ADD EXTRACT pump, EXTTRAILSOURCE ./dirdat/ea",
+        "ADD EXTTRAIL ./dirdat/pa, EXTRACT pump",
+        "DBLOGIN USERIDALIAS south",
+        "DELETE REPLICAT rep1",
+        "ADD REPLICAT rep1, EXTTRAIL ./dirdat/pa, CHECKPOINTTABLE b.checks",
+    )
+    pipeline.start("pump", "rep1")
+    pipeline.insert(1)
+    pipeline.wait_for_rows(1)
+    pipeline.await_last("up", pipeline.use("up", 7) + AHEAD)
+    before = pipeline.last("down")
+    pipeline.use("down", 3)
+    pipeline.await_last("up", pipeline.use("up") + AHEAD)
+    assert pipeline.last("down") == before
