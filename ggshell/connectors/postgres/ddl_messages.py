@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ggshell.connectors.postgres.existing_rows_sql import UNSENT
 from ggshell.connectors.postgres.sealed_messages import opened
 from ggshell.record.ddl import DdlColumn, DdlObject, DdlStatement
-from ggshell.record.sql_text import statement_after, statements, tokens
+from ggshell.record.sql_text import Statement, statement_after, statements, tag_of, tokens
 from ggshell.types import TableName, quote, quote_table
 
 DATABASE = "postgres"
@@ -35,6 +35,8 @@ class DdlMessages:
     def __init__(self, secret: str) -> None:
         """``secret``: the secret of the seal, which the source's owner and its Extracts know."""
         self._secret = secret
+        self.made = False
+        """Whether the text of the last statement was made from the columns of its table, without anything else."""
         self._strings: dict[int, str] = {}
 
     def read(self, xid: int, content: bytes) -> DdlStatement | UnsentRows:
@@ -50,6 +52,9 @@ class DdlMessages:
         tag = str(found["tag"])
         text = _text(found, tag, self._strings.get(xid, ""))
         objects = tuple(_object(each) for each in found["objects"])
+        self.made = not text and tag == "CREATE TABLE" and bool(found["objects"][0].get("columns"))
+        if self.made:
+            text = _create_table(found["objects"][0])
         if found.get("partial") and text:
             text = _drop(objects, text)
         if tag in ("GRANT", "REVOKE") and text:
@@ -75,23 +80,26 @@ def _text(found: dict[str, Any], tag: str, string: str) -> str:
         chosen = statement_after(inner[1] if inner is not None else string, before, tag)
         return chosen.text if chosen is not None else ""
     function = _SQL_FUNCTION.match(frames)
-    bodies = found.get("bodies") or []
-    if function is not None and len(bodies) == 1:
-        return _numbered(bodies[0], int(function[1]))
-    return ""
+    if function is None:
+        return ""
+    numbered = (_numbered(body, int(function[1])) for body in found.get("bodies") or [])
+    texts = {each.text for each in numbered if each is not None and tag_of(each) == tag}
+    return texts.pop() if len(texts) == 1 else ""
 
 
-def _numbered(body: str, number: int) -> str:
+def _numbered(body: str, number: int) -> Statement | None:
     """Return a statement of the body of an SQL function, by its number from 1."""
     parts = statements(body)
-    return parts[number - 1].text if number <= len(parts) else ""
+    return parts[number - 1] if number <= len(parts) else None
 
 
 def _create_table(table: dict[str, Any]) -> str:
-    """Return a CREATE TABLE for a table whose rows, from CREATE TABLE AS or SELECT INTO, are in the log."""
+    """Return a CREATE TABLE with the columns of a table: its rows are in the log, also those of CREATE TABLE AS."""
     columns = [
-        f"{quote(name)} {type_name}" + (f" COLLATE {collation}" if collation else "")
-        for _, name, type_name, _, _, collation in table["columns"] or ()
+        f"{quote(name)} {type_name}"
+        + (f" COLLATE {collation}" if collation else "")
+        + ("" if nullable else " NOT NULL")
+        for _, name, type_name, _, nullable, collation in table["columns"] or ()
     ]
     unlogged = "UNLOGGED " if table.get("persistence") == "u" else ""
     return f"CREATE {unlogged}TABLE {quote_table(TableName(table['owner'], table['name']))} ({', '.join(columns)})"

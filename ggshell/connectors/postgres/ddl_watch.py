@@ -56,6 +56,9 @@ class DdlWatch:
             self._tell(Severity.WARNING, "GGS-00586", f"{text} Load them into the targets.")
             return None
         chosen = self._choose(found)
+        if chosen is not None and self._messages.made:
+            text = f"The text of CREATE TABLE {found.main.name} cannot be determined: the targets create it with its columns"
+            self._tell(Severity.WARNING, "GGS-00587", f"{text} only. Add its constraints, defaults and indexes there.")
         if chosen is not None and not found.text:
             kind, name, _ = found.main
             text = f"The text of {found.tag} on {kind} {name} cannot be determined: run the statement on the targets."

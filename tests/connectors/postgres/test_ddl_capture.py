@@ -388,3 +388,14 @@ def test_rows_that_cannot_be_written_to_the_log_are_reported(source: Source) -> 
     source.application.execute("alter table t set logged")
     assert texts(source.captured())[-1] == "alter table t set logged"
     assert any("GGS-00586" in text and "s.t" in text for text in source.told), source.told
+
+
+def test_statements_of_functions_of_the_same_name_are_told_apart_or_made_from_columns(source: Source) -> None:
+    for argument, body in (
+        ("int", "create table a (x int not null, y text default 'z'); drop table a"),
+        ("text", "create table b (); create index i on a (x)"),
+    ):
+        source.application.execute(f"create function f({argument}) returns void language sql as $$ {body} $$")
+    source.application.execute("select f(1)")
+    assert texts(source.captured())[2:] == ['CREATE TABLE "s"."a" ("x" integer NOT NULL, "y" text)', "drop table a"]
+    assert [text[:9] for text in source.told] == ["GGS-00587"]
