@@ -57,7 +57,7 @@ class PostgresLoadTarget:
     def _is_empty(self, table: TableName, kind: str) -> bool:
         if kind != "r":
             return kind == "p"
-        return not execute(self._connection, f"SELECT FROM ONLY {quote_table(table)} LIMIT 1")
+        return not execute(self._connection, f"SELECT 1 FROM ONLY {quote_table(table)} LIMIT 1")
 
     def missing_roles(self, roles: Iterable[str]) -> list[str]:
         asked = (
