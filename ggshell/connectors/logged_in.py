@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
     from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.move_facts import MoveFacts
+    from ggshell.connectors.move_side import MoveSide
     from ggshell.connectors.source import Unread
     from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
@@ -95,6 +97,14 @@ class LoggedIn:
 
     def load_target(self, source: Any) -> LoadTarget:
         """The database as the target of LOAD; ``source``: the setup of the snapshot."""
+        raise self.refused()
+
+    def move_side(self) -> MoveSide:
+        """The database as one side of a move, with a connection of its own."""
+        raise self.refused()
+
+    def move_facts(self, schemas: Sequence[str]) -> MoveFacts:
+        """The facts that the check before a move reads. ``schemas``: those to move, empty for all of users."""
         raise self.refused()
 
     def tables(self) -> list[TableName]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
     from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.move_facts import MoveFacts
+    from ggshell.connectors.move_side import MoveSide
     from ggshell.connectors.postgres.limited import LimitedConnection
     from ggshell.connectors.source import Unread
     from ggshell.connectors.table_logging import TableLogging
@@ -85,6 +87,16 @@ class PostgresLogin(LoggedIn):
         from ggshell.connectors.postgres.load_target import open_target
 
         return open_target(self.conninfo, source)
+
+    def move_side(self) -> MoveSide:
+        from ggshell.connectors.postgres.move_side import PostgresMoveSide
+
+        return PostgresMoveSide(self.conninfo)
+
+    def move_facts(self, schemas: Sequence[str]) -> MoveFacts:
+        from ggshell.connectors.postgres.move_facts import PostgresMoveFacts
+
+        return PostgresMoveFacts(self.connection, self.conninfo, schemas)
 
     def tables(self) -> list[TableName]:
         from ggshell.connectors.postgres.describe import resolve
