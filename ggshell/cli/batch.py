@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from ggshell.cli.execute import execute, leave_home_if_connecting, located, parse
-from ggshell.cli.options import DONE, FAILED, SYNTAX_ERROR
+from ggshell.cli.options import DONE, FAILED, SYNTAX_ERROR, Options
 from ggshell.cli.outcome import Outcome
 from ggshell.cli.output.writer import Output
 from ggshell.cli.results import Script
@@ -68,6 +68,15 @@ def run(session: Session, sources: list[tuple[str, str]]) -> int:
     if _refused(session, output, steps):
         return SYNTAX_ERROR
     return FAILED if run_steps(session, output, steps) else DONE
+
+
+def obey(root: Path, name: str, text: str) -> bool:
+    """Run a text in a home, with its statements shown, and return whether all of them succeeded."""
+    session = Session(Options(home=str(root), echo=True, auto_manager=True))
+    try:
+        return run(session, [(name, text)]) == DONE
+    finally:
+        session.close()
 
 
 def run_steps(session: Session, output: Output, steps: list[Step]) -> bool:

@@ -94,6 +94,11 @@ def _subcommand(name: str, words: list[str]) -> int | None:
         from ggshell.demo.cli import main as demo
 
         return demo(words, home=_default_home(words))
+    if name == "move":
+        from ggshell.cli.batch import obey
+        from ggshell.move.cli import main as move
+
+        return move(words, home=_default_home(words), obey=obey)
     if name == "check":
         from ggshell.check.cli import main as check
 

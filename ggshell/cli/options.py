@@ -23,6 +23,7 @@ USAGE = """usage: ggshell [options]                      interactive shell; a GG
        ggshell check FILE...                  check obey and parameter files without running anything
        ggshell logdump [TRAILFILE]            show trail files record by record
        ggshell demo up|load|status|down       run two embedded databases and a workload
+       ggshell move STEP                      move a database to another server (ggshell move --help)
        ggshell completion bash|zsh            print the completion script for bash or zsh
        ggshell man                            print the man page: ggshell man | man -l -
 

@@ -13,7 +13,7 @@ from ggshell.errors import UsageError
 from ggshell.language import grammar, pages
 from ggshell.language.unsupported import lacks
 
-SUBCOMMANDS = ("check", "completion", "demo", "extract", "logdump", "man", "paramfile", "replicat", "service")
+SUBCOMMANDS = ("check", "completion", "demo", "extract", "logdump", "man", "move", "paramfile", "replicat", "service")
 SHELLS = ("bash", "zsh")
 _VALUES = {"--format": FORMATS, "--engine": ENGINES}
 CHECK_OPTIONS = ("--format", "--kind", "--strict", "--no-color", "--help")
@@ -23,6 +23,11 @@ DEMO_OPTIONS = {
     "load": ("--rate", "--seconds", "--seed", "--home", "--help"),
     "status": ("--home", "--help"),
     "down": ("--remove", "--home", "--help"),
+}
+MOVE_OPTIONS = {
+    **dict.fromkeys(("check", "prepare"), ("--from", "--to", "--schemas", "--jobs", "--home", "--help")),
+    **dict.fromkeys(("load", "follow", "verify", "status", "finish"), ("--home", "--help")),
+    **dict.fromkeys(("switch", "back"), ("--limit", "--home", "--help")),
 }
 
 _SCRIPT = r"""# Completion of ggshell for bash. Load it with:  source <(ggshell completion bash)
@@ -123,8 +128,7 @@ _ggshell() {
                 :) words="@SUBCOMMANDS@ @OPTIONS@" ;;
                 check:*) words="@CHECK@" ;;
                 completion:*) words="@SHELLS@" files="" ;;
-@DEMOS@
-                demo:*) words="@DEMO@" files="" ;;
+@ACTIONS@
                 extract:*|replicat:*) words="paramfile reportfile" ;;
             esac ;;
     esac
@@ -149,8 +153,10 @@ def script(words: list[str]) -> str:
         raise UsageError(f"completion does not support {words[0]}", hint=f"ggshell completion {'|'.join(SHELLS)}")
     found = _SCRIPT
     cases = [f'        :{name}) words="{" ".join(values)}" files="" ;;' for name, values in _VALUES.items()]
-    demos = [
-        f'                demo:{name}) words="{" ".join(each)}" files="" ;;' for name, each in DEMO_OPTIONS.items()
+    actions = [
+        f'                {subcommand}:{action}) words="{" ".join(each)}" files="" ;;'
+        for subcommand, options in (("demo", DEMO_OPTIONS), ("move", MOVE_OPTIONS))
+        for action, each in (*options.items(), ("*", tuple(options)))
     ]
     parts = {
         "VALUED": "|".join(VALUED),
@@ -163,8 +169,7 @@ def script(words: list[str]) -> str:
         "CHECK_FORMATS": " ".join(CHECK_FORMATS),
         "CHECK_KINDS": " ".join(CHECK_KINDS),
         "SHELLS": " ".join(SHELLS),
-        "DEMOS": "\n".join(demos),
-        "DEMO": " ".join(DEMO_OPTIONS),
+        "ACTIONS": "\n".join(actions),
     }
     for name, text in parts.items():
         found = found.replace(f"@{name}@", text)

@@ -25,6 +25,7 @@ NAMES = (
     "recovery",
     "service",
     "path",
+    "move",
     "load",
 )
 

@@ -9,6 +9,7 @@ import select
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ import pytest
 from ggshell.check.cli import main as check
 from ggshell.cli.manual import man_page
 from ggshell.cli.options import FLAGS, VALUED, parse_options
-from ggshell.cli.shell_completion import CHECK_OPTIONS, DEMO_OPTIONS, script
+from ggshell.cli.shell_completion import CHECK_OPTIONS, DEMO_OPTIONS, MOVE_OPTIONS, script
 from ggshell.demo.cli import main as demo
 from ggshell.errors import UsageError
+from ggshell.move.cli import main as move
 
 pytestmark = pytest.mark.slow
 
@@ -104,6 +106,8 @@ def test_options_of_subcommands_are_those_of_their_parsers(capsys: pytest.Captur
     assert options(check) == set(CHECK_OPTIONS)
     for action, offered in DEMO_OPTIONS.items():
         assert options(demo, action) == set(offered)
+    for action, offered in MOVE_OPTIONS.items():
+        assert options(partial(move, home=None, obey=lambda *_: True), action) == set(offered)
 
 
 def test_bash_completes_in_quotes_at_a_terminal(tmp_path: Path) -> None:

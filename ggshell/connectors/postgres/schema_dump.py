@@ -34,6 +34,7 @@ _SETTING: Final = re.compile(r"^SET default_(?:tablespace|table_access_method) =
 _GRANTEE: Final = re.compile(
     r'^(?:GRANT|REVOKE|ALTER DEFAULT PRIVILEGES)\b.*?\b(?:TO|FROM) ("(?:[^"]|"")+"|[\w$]+)', re.M
 )
+_OWN_TRIGGER: Final = re.compile(rf"EXECUTE (?:FUNCTION|PROCEDURE) {SCHEMA}\.")
 _REMOVAL: Final = re.compile(r"^(?:DROP|ALTER) .*;$", re.MULTILINE)
 _CASCADES: Final = re.compile(
     r"^DROP (?:TABLE|FOREIGN TABLE|VIEW|MATERIALIZED VIEW|SEQUENCE|TYPE|DOMAIN|FUNCTION|PROCEDURE"
@@ -100,8 +101,8 @@ def read_dump(fields: Mapping[str, str], snapshot: str, source: int, target: int
 
 
 def _wanted(entry: Entry) -> bool:
-    """Leave out the event triggers of ADD SCHEMATRANDATA, whose functions are left out as well."""
-    return not (entry.type == "EVENT TRIGGER" and f"{SCHEMA}." in entry.text)
+    """Leave out the triggers of ADD TRANDATA and ADD SCHEMATRANDATA, whose functions are left out as well."""
+    return not (entry.type in ("TRIGGER", "EVENT TRIGGER") and _OWN_TRIGGER.search(entry.text))
 
 
 def _entries(text: str) -> Iterator[Entry]:

@@ -28,7 +28,7 @@ OWN_DDL: Final = "ggshell.own_ddl"
 """The setting that marks the sessions of ggshell: their DDL statements, such as those of ADD TRANDATA, are not captured."""
 _SESSION = (
     "-c timezone=UTC -c datestyle=ISO,MDY -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
-    f" -c {OWN_DDL}=on"
+    f" -c default_transaction_read_only=off -c {OWN_DDL}=on"
 )
 CONNECT_SECONDS, BESIDE_SECONDS = 10, 2
 _KEEPALIVES: Final = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}

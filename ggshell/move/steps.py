@@ -1,0 +1,188 @@
+"""The steps of a move before and after the switch: prepare, load, follow, verify, finish.
+
+Each step runs an obey file of ordinary statements and stores that it is done. An interrupted step is simply run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from ggshell.connectors.move_side import MARKERS, Direction
+from ggshell.errors import ProcessError, StateError
+from ggshell.home.home import Home
+from ggshell.move.databases import Sides, connected
+from ggshell.move.draining import Drain
+from ggshell.move.request import MoveRequest
+from ggshell.move.scripts import MANAGER, Scripts, extract_parameters, pair_of, replicat_parameters
+from ggshell.move.state import MoveFile, MoveState, Step
+
+FOLLOW_SECONDS: Final = 3600.0
+
+
+class Means(NamedTuple):
+    """What a step works with.
+
+    ``obey``: runs statements and returns whether all succeeded; its first argument is the name of the step. ``say``: shows a
+    line. ``drain``: waits for changes.
+    """
+
+    home: Home
+    obey: Callable[[str, str], bool]
+    say: Callable[[str], None]
+    drain: Drain
+
+    def run(self, step: str, script: str) -> None:
+        """Run the statements of a step. Raises ProcessError if one fails."""
+        if script and not self.obey(step, script):
+            raise ProcessError(
+                f"a statement of the step {step} failed",
+                code="GGS-01252",
+                hint=f"correct the cause, then run ggshell move {step} again: it continues where it stopped",
+            )
+
+
+def prepare(means: Means, request: MoveRequest) -> None:
+    """Begin to capture the changes of the source, and close the target to clients."""
+    file = MoveFile(means.home.root)
+    found = file.find()
+    if found is not None and (found.request.source, found.request.target) != (request.source, request.target):
+        raise StateError(
+            f"a move from {found.request.source} to {found.request.target} has begun in this home",
+            code="GGS-01253",
+            hint="finish it with ggshell move finish, or use another home for this move",
+        )
+    with connected(means.home, request) as sides:
+        schemas = request.schemas or (found.request.schemas if found else ()) or tuple(sides.source.schemas())
+        request = replace(request, schemas=schemas)
+        state = replace(found, request=request) if found else MoveState(request)
+        file.put(state)
+        for side in sides:
+            side.prepare()
+        means.say(f"Created table {MARKERS} in both databases.")
+        if not sides.target.is_closed and Step.FOLLOW not in state.done:
+            sides.target.close_to_clients()
+            means.say(f"{request.target}: new transactions of clients are read-only until the switch.")
+    for direction in Direction:
+        pair = pair_of(request, direction)
+        _write(means, pair.extract, extract_parameters(pair, schemas))
+        _write(means, pair.replicat, replicat_parameters(pair, schemas))
+    if not means.home.parameters("MGR").exists():
+        _write(means, "MGR", MANAGER)
+    means.run("prepare", Scripts(means.home, request).prepare())
+    file.put(state.with_step(Step.PREPARE))
+
+
+def load(means: Means) -> None:
+    """Load the definitions and the rows."""
+    file, state = _after(means, Step.PREPARE, "prepare")
+    if Step.FOLLOW in state.done:
+        raise StateError(
+            "the rows are loaded, and changes have been applied to them since",
+            code="GGS-01254",
+            hint="continue with ggshell move verify; to load again, begin with ggshell move finish",
+        )
+    means.run("load", Scripts(means.home, state.request).load())
+    file.put(state.with_step(Step.LOAD))
+
+
+def follow(means: Means) -> None:
+    """Apply the changes since the load until little is left, and keep applying them."""
+    file, state = _after(means, Step.LOAD, "load")
+    scripts = Scripts(means.home, state.request)
+    if Step.FOLLOW in state.done:
+        means.run("follow", scripts.restart())
+    else:
+        with connected(means.home, state.request) as sides:
+            csns = sides.target.loaded(state.request.schemas)
+        first = min(csns.values(), default=None)
+        pair = pair_of(state.request, Direction.FORWARD)
+        later = {name: csn for name, csn in csns.items() if csn != first}
+        _write(means, pair.replicat, replicat_parameters(pair, state.request.schemas, later))
+        means.run("follow", scripts.follow(first))
+        state = state.with_step(Step.FOLLOW)
+        file.put(state)
+    with connected(means.home, state.request) as sides:
+        state = catch_up(means, file, state, sides)
+
+
+def catch_up(means: Means, file: MoveFile, state: MoveState, sides: Sides, limit: float = FOLLOW_SECONDS) -> MoveState:
+    """Wait until a marker arrives in both directions. Raises ProcessError if a group has ended, or after ``limit`` seconds."""
+    for direction in Direction:
+        state = means.drain.marked(file, state)
+        pair = pair_of(state.request, direction)
+        seconds = means.drain.until_arrived(sides.of(direction), direction, state.marker, pair, limit)
+        means.say(f"{pair.source} to {pair.target}: a change arrives after {seconds:.3f} seconds.")
+    return state
+
+
+def verify(means: Means) -> None:
+    """Compare the rows, while changes flow, and the number of objects. Raises ProcessError if they differ."""
+    _, state = _after(means, Step.FOLLOW, "follow")
+    with connected(means.home, state.request) as sides:
+        require_same_objects(means, state.request, sides)
+        schemas = sides.source.with_tables(state.request.schemas)
+    means.run("verify", Scripts(means.home, state.request).verify(schemas))
+
+
+def require_same_objects(means: Means, request: MoveRequest, sides: Sides) -> None:
+    """Compare the numbers of objects. Raises ProcessError if they differ."""
+    counts = [side.object_counts(request.schemas) for side in sides]
+    kinds = sorted({*counts[0], *counts[1]})
+    different = [
+        f"{kind}: {counts[0].get(kind, 0)} in {request.source}, {counts[1].get(kind, 0)} in {request.target}"
+        for kind in kinds
+        if counts[0].get(kind, 0) != counts[1].get(kind, 0)
+    ]
+    if different:
+        raise ProcessError(
+            f"the databases do not have the same objects: {'; '.join(different)}",
+            code="GGS-01255",
+            hint="if DDL is being replicated now, repeat the step; otherwise create or drop the objects in the target",
+        )
+    means.say(f"Both databases have {sum(counts[0].values())} objects of {len(kinds)} kinds.")
+
+
+def finish(means: Means) -> None:
+    """Remove the groups of the move, and what they need in the databases; the state of the clients does not change."""
+    file = MoveFile(means.home.root)
+    state = file.get()
+    if state.closing is not None:
+        raise StateError(
+            "a switch has begun and has not ended",
+            code="GGS-01256",
+            hint="complete it with ggshell move switch or back",
+        )
+    means.run("finish", Scripts(means.home, state.request).finish())
+    with connected(means.home, state.request) as sides:
+        for side in sides:
+            side.remove()
+    for direction in Direction:
+        pair = pair_of(state.request, direction)
+        for name in (pair.extract, pair.replicat):
+            means.home.parameters(name).unlink(missing_ok=True)
+    manager = means.home.parameters("MGR")
+    if manager.exists() and manager.read_text(encoding="utf-8") == MANAGER:
+        manager.unlink()
+    file.remove()
+
+
+def _after(means: Means, needed: Step, command: str) -> tuple[MoveFile, MoveState]:
+    """Return the state. Raises StateError if a step that must come first is not done."""
+    file = MoveFile(means.home.root)
+    state = file.get()
+    if needed not in state.done:
+        raise StateError(
+            f"the step {needed} is not complete", code="GGS-01257", hint=f"run ggshell move {command} first"
+        )
+    return file, state
+
+
+def _write(means: Means, group: str, text: str) -> None:
+    path = means.home.parameters(group)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+        means.say(f"Wrote {path}:")
+        means.say("".join(f"    {line}\n" for line in text.splitlines()).rstrip("\n"))
