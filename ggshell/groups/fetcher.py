@@ -11,13 +11,13 @@ from ggshell.clock import Clock
 from ggshell.errors import ConnectionLostError, DiskError, GgsError, ProcessError, TrailError
 from ggshell.groups.connection_state import ConnectionState
 from ggshell.groups.lifecycle import GroupContext
-from ggshell.groups.receivers import access_of, sender_of
+from ggshell.groups.receivers import access_of, proxy_of, sender_of
 from ggshell.groups.reconnecting import Backoff, connected
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.network.addresses import ReceiverAddress, parse_source
-from ggshell.network.dialing import dial
+from ggshell.network.dialing import DEFAULT_SOCKET, dial
 from ggshell.network.frames import INVALID
 from ggshell.network.link import PING_SECONDS, Link
 from ggshell.network.trail_copy import CopyStart, TrailCopy, forget_reading
@@ -133,7 +133,8 @@ class Fetcher:
             self._arrived(copy)
             options = context.checkpoint.options
             access = access_of(context.home, options)
-            link = dial(self._address, context.home, context.clock, access)
+            settings = DEFAULT_SOCKET._replace(proxy=proxy_of(context.home, options))
+            link = dial(self._address, context.home, context.clock, access, settings)
             with self._turn:
                 self._link, self._copy = link, copy
             if self._stop.is_set():
@@ -187,7 +188,7 @@ def forget_at_source(home: Home, group: str, options: GroupOptions, clock: Clock
     """Tell the source of a path that the path needs the trail no longer. Raises GgsError if it cannot be told."""
     address = parse_source(options.source)
     access = access_of(home, options)
-    link = dial(address, home, clock, access)
+    link = dial(address, home, clock, access, DEFAULT_SOCKET._replace(proxy=proxy_of(home, options)))
     try:
         reader = sender_of(home, group, clock, access)
         forget_reading(link, address.where, address.trail, reader)

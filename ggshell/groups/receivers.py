@@ -22,6 +22,7 @@ from ggshell.network.handshake import Sender
 from ggshell.network.link import SILENCE_SECONDS
 from ggshell.network.link import Link as NetworkLink
 from ggshell.network.proof import home_key
+from ggshell.network.proxy_url import HttpProxy, parse_proxy
 from ggshell.network.remote_files import FULL_PACE, WINDOW, Pace, RemoteTrailFiles
 from ggshell.network.trail_owner import require_no_sender
 from ggshell.parameters.loading import load_manager, load_service
@@ -110,7 +111,7 @@ class Receivers:
     def connect(self, target: WriteCheckpoint) -> tuple[NetworkLink, ReceiverAddress]:
         """Connect to the receiver of a trail. Raises ConnectionLostError, ProcessError."""
         address = parse_receiver(target.receiver)
-        settings = _manner(self._host(target))[0]
+        settings = _manner(self._host(target))[0]._replace(proxy=proxy_of(self._home, self._options))
         link = dial(address, self._home, self._clock, self._access(), settings)
         LINKS.enter(link, _WatchedLink(link, address))
         return link, address
@@ -144,6 +145,17 @@ def access_of(home: Home, options: GroupOptions) -> Access:
             raise UsageError(f"{name} is not a valid name of a certificate", hint="use the name of dirwlt/NAME.crt")
         return Access(None, folder / f"{name}.crt", folder / f"{name}.key")
     return Access()
+
+
+def proxy_of(home: Home, options: GroupOptions) -> HttpProxy | None:
+    """Return the proxy of a path, None without one. Raises NotFoundError for an unknown alias, StoreError, UsageError."""
+    found = options.path
+    if not found.proxy:
+        return None
+    proxy = parse_proxy(found.proxy)
+    if not found.proxy_alias:
+        return proxy
+    return proxy._replace(login=CredentialStore(home).resolve(found.proxy_alias, found.proxy_domain or DEFAULT_DOMAIN))
 
 
 def _manner(host: RemoteHost | None) -> tuple[SocketOptions, Pace]:

@@ -21,8 +21,10 @@ from ggshell.network.addresses import ReceiverAddress
 from ggshell.network.certificate_refusals import certificate_refusal
 from ggshell.network.link import LOST, NOT_A_RECEIVER, SILENCE_SECONDS, Link
 from ggshell.network.proof import ExpectedHome, peer_name
+from ggshell.network.proxy_url import HttpProxy
 from ggshell.network.service_url import ServiceUrl
 from ggshell.network.trust import Pin, Trust
+from ggshell.network.tunnel import connect_through
 
 CONNECT_SECONDS: Final = 10.0
 USER_TIMEOUT_MILLISECONDS: Final = 30_000
@@ -45,6 +47,8 @@ class SocketOptions(NamedTuple):
     send_buffer: int = 0
     silence: float = SILENCE_SECONDS
     plain: bool = False
+    proxy: HttpProxy | None = None
+    """The HTTP proxy between both homes."""
 
 
 NO_ACCESS: Final = Access()
@@ -72,7 +76,7 @@ def dial(
             plain = address._replace(service=service._replace(scheme="http"))
             return dial(plain, home, clock, access, options, environment)
         refusal = certificate_refusal(address.where, error, NOT_A_RECEIVER)
-        raise refusal or _unreachable(address.where, error) from error
+        raise refusal or _unreachable(address.where, error, options.proxy) from error
     link = Link(stream, address.where, clock, options.silence, _expected(service, home, stream))
     try:
         link.upgrade(address.uri, _headers(access))
@@ -132,7 +136,10 @@ def _answers_without_tls(service: ServiceUrl, home: Home, error: OSError) -> boo
 
 
 def _connected(service: ServiceUrl, options: SocketOptions) -> socket.socket:
-    stream = socket.create_connection((service.host, service.port), CONNECT_SECONDS)
+    if options.proxy is not None:
+        stream = connect_through(options.proxy, service.place, CONNECT_SECONDS)
+    else:
+        stream = socket.create_connection((service.host, service.port), CONNECT_SECONDS)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MILLISECONDS)
     if options.send_buffer:
@@ -147,7 +154,8 @@ def _headers(access: Access) -> dict[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(text.encode()).decode()}"}
 
 
-def _unreachable(where: str, error: OSError) -> ConnectionLostError:
+def _unreachable(where: str, error: OSError, proxy: HttpProxy | None) -> ConnectionLostError:
+    where = f"{where} through the proxy {proxy.place}" if proxy is not None else where
     if isinstance(error, ssl.SSLError):
         reason = f"TLS: {error.reason or error}"
     elif isinstance(error, TimeoutError):

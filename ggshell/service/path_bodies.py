@@ -77,6 +77,22 @@ def login_of(end: Endpoint) -> str:
     return f"USERIDALIAS {word(alias)}" + (f" DOMAIN {word(domain)}" if isinstance(domain, str) and domain else "")
 
 
+def proxy_of(end: Endpoint | None) -> str:
+    """Return the proxy of an end as statements say it: URI url TYPE kind [CSALIAS alias [CSDOMAIN domain]]; empty without one.
+
+    Raises UsageError for a proxy without a URI.
+    """
+    found = end.proxy if end is not None else None
+    if not found:
+        return ""
+    uri, kind, alias, domain = (found.get(name) or "" for name in ("uri", "type", "csAlias", "csDomain"))
+    if not uri:
+        raise UsageError("a proxy requires uri", hint='"proxy": {"uri": "http://proxy:3128", "type": "http"}')
+    login = f" CSALIAS {word(str(alias))}" if alias else ""
+    login += f" CSDOMAIN {word(str(domain))}" if alias and domain else ""
+    return f"URI {word(str(uri))} TYPE {'SOCKS' if str(kind).lower().startswith('socks') else 'HTTP'}{login}"
+
+
 def alias_of(end: Endpoint) -> str:
     method = end.authentication_method
     alias = method.get("alias") if isinstance(method, dict) else None

@@ -12,6 +12,7 @@ from ggshell.service.path_bodies import (
     compression_of,
     login_of,
     place_of,
+    proxy_of,
     rule_of,
     rule_words,
     size_of,
@@ -25,6 +26,8 @@ def set_up(call: Call, name: str, body: PathBody, remote: Endpoint | None) -> No
     """Set what the ADD statement of a new path cannot say. ``name``: with its kind; ``remote``: the end in another home."""
     if compression_of(remote):
         call.run(f"ALTER {name} TARGET COMPRESSION ON")
+    if proxy := proxy_of(remote):
+        call.run(f"ALTER {name} TARGET PROXY {proxy}")
     if (rule := rule_of(body.ruleset)) is not None and rule[0]:
         call.run(f"ALTER {name} {rule_words(rule)}")
     _set_options(call, name, body, PathSettings())
@@ -47,6 +50,8 @@ def change(call: Call, found: View, body: PathBody, remote: Endpoint | None) -> 
     kind, options = found.type, found.checkpoint.options
     name = f"{kind} {word(found.group)}"
     if remote is not None:
+        if (proxy := proxy_of(remote)) and remote.proxy and remote.proxy.get("uri") != options.path.proxy:
+            call.run(f"ALTER {name} TARGET PROXY {proxy}", told=True)
         alias, wanted = alias_of(remote), compression_of(remote)
         if alias and alias != options.access_alias:
             call.run(f"ALTER {name} AUTHENTICATION {login_of(remote)}", told=True)

@@ -89,6 +89,17 @@ def test_the_service_sets_and_shows_options_and_keeps_no_others(client: ServiceC
     assert settings(service) == PathSettings(eof_delay=50)
 
 
+def test_the_service_sets_the_proxy_of_a_path(client: ServiceClient, service: RunningService) -> None:
+    target = {"uri": "wss://h:1/services/v2/targets?trail=eb", "proxy": {"uri": "http://p:3128", "type": "http"}}
+    assert client.post("/sources/DP1", {**ENDS, "target": target}).status == 201
+    assert settings(service).proxy == "http://p:3128"
+    target["proxy"] = {"uri": "http://q:8080", "csAlias": "pat"}
+    assert client.patch("/sources/DP1", {"target": target}).status == 200
+    assert settings(service) == PathSettings(proxy="http://q:8080", proxy_alias="pat")
+    for wrong in ({"uri": "http://q:8081", "type": "socks5"}, {"uri": "ftp://q"}, {"type": "http"}):
+        assert client.patch("/sources/DP1", {"target": {**target, "proxy": wrong}}).status == 400
+
+
 def test_manager_restarts_a_path_as_often_as_its_options_say(service: RunningService) -> None:
     service.run("START MANAGER; ADD DISTPATH dp1, SOURCE ./dirdat/ea, TARGET ./dirdat/eb")
     service.run("ALTER DISTPATH dp1 OPTIONS AUTORESTART RETRIES 1; START DISTPATH dp1")

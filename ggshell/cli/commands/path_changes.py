@@ -15,6 +15,7 @@ from ggshell.cli.trails import require_unwritten
 from ggshell.errors import UsageError
 from ggshell.groups.progress import moved_in_trail
 from ggshell.home.checkpoint import Checkpoint, GroupOptions, PathSettings, WriteCheckpoint
+from ggshell.network.proxy_url import parse_proxy
 from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
 
 _ALTERED = {PATH: "Distribution path altered.", RECVPATH: "Receiver path altered."}
@@ -121,6 +122,32 @@ def _require_patterns(names: tuple[str, ...]) -> None:
 
     for name in names:
         require_pattern(name)
+
+
+@command("ALTER DISTPATH TARGET PROXY URI TYPE", PATH)
+@command("ALTER RECVPATH TARGET PROXY URI TYPE", RECVPATH)
+@command("ALTER RECVPATH SOURCE PROXY URI", RECVPATH)
+def alter_proxy(
+    session: Session,
+    kinds: Kinds,
+    *,
+    path_name: str,
+    url: str,
+    http: bool = True,
+    csalias: str = "",
+    csdomain: str = "",
+) -> Message:
+    """Connect through an HTTP proxy, or with the URL ``none`` directly again."""
+    direct = url.lower() == "none"
+    if not direct:
+        parse_proxy(url)
+
+    def changed(settings: PathSettings) -> PathSettings:
+        if direct:
+            return settings._replace(proxy="", proxy_alias="", proxy_domain="")
+        return settings._replace(proxy=url, proxy_alias=csalias, proxy_domain=csdomain)
+
+    return _with_settings(session, kinds, path_name, changed)
 
 
 @command("ALTER DISTPATH OPTIONS", PATH)
