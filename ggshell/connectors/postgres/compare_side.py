@@ -58,7 +58,10 @@ class PostgresComparison(NamedTuple):
         return PostgresColumns(tuple(column for column in columns if not column.is_generated))
 
     def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> PostgresTableSide:
-        return PostgresTableSide(self.connection, table, postgres_columns(columns), postgres_columns(other))
+        asked = "SELECT relkind = 'p' FROM pg_class WHERE oid = %s"
+        partitioned = any(row[0] for row in execute(self.connection, asked, [table_id(self.connection, table)]))
+        shape, theirs = postgres_columns(columns), postgres_columns(other)
+        return PostgresTableSide(self.connection, table, shape, theirs, partitioned=partitioned)
 
     def time(self) -> str:
         return str(execute(self.connection, "SELECT date_trunc('second', now())::text")[0][0])
@@ -68,13 +71,22 @@ class PostgresComparison(NamedTuple):
 
 
 class PostgresTableSide:
-    """A table compared by the source's columns. ``other`` is the columns of the other side, whose types may differ."""
+    """A table compared by the source's columns. ``other`` is the columns of the other side, whose types may differ.
+
+    The rows of inheritance children are not compared with those of their parent: each child is a table of its own.
+    """
 
     def __init__(
-        self, connection: psycopg.Connection[Any], table: TableName, shape: PostgresColumns, other: PostgresColumns
+        self,
+        connection: psycopg.Connection[Any],
+        table: TableName,
+        shape: PostgresColumns,
+        other: PostgresColumns,
+        *,
+        partitioned: bool = False,
     ) -> None:
         self._connection = connection
-        self._table = _escaped(quote_table(table))
+        self._table = f"{'' if partitioned else 'ONLY '}{_escaped(quote_table(table))}"
         theirs = {column.name: column.type for column in other.columns}
         self._texts = [_text(column, theirs.get(column.name, column.type)) for column in shape.columns]
         self._row = f"ROW({', '.join(self._texts)})::text"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.postgres.session import execute
 from ggshell.errors import NotFoundError
@@ -11,6 +11,12 @@ from ggshell.types import TableName, quote_table, split_name
 if TYPE_CHECKING:
     import psycopg
 
+OWN_SCHEMA: Final = "ggshell"
+"""The schema with ggshell's bookkeeping. A pattern with wildcards never matches a table in it."""
+_PRIVATE: Final = (
+    "'schematrandata', 'ddl_secret', 'load', 'load_part', 'load_entry', 'move_checkpoints', 'move_checkpoints_lox'"
+)
+"""The tables there that no statement may name either."""
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
        coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text
@@ -27,9 +33,9 @@ def like_pattern(text: str) -> str:
 
 
 def resolve(connection: psycopg.Connection[Any], pattern: str) -> list[TableName]:
-    """The tables that ``schema.table`` names, with ``*`` and ``?`` as wildcards in both parts. Partitions are left out.
+    """The tables that ``schema.table`` names, with ``*`` and ``?`` as wildcards in both parts.
 
-    Raises NotFoundError when there are none.
+    Partitions are left out, and ggshell's own schema if there are wildcards. Raises NotFoundError when there are none.
     """
     found = matching(connection, pattern)
     if not found:
@@ -55,8 +61,8 @@ def _matching(connection: psycopg.Connection[Any], pattern: str, persistence: st
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
         " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = %s"
         " AND n.nspname LIKE %s AND c.relname LIKE %s AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'"
-        " AND (n.nspname <> 'ggshell' OR c.relname NOT IN ('schematrandata', 'load', 'load_part', 'load_entry')) ORDER BY 1, 2",
-        (persistence, like_pattern(owner), like_pattern(name)),
+        f" AND (n.nspname <> '{OWN_SCHEMA}' OR %s AND c.relname NOT IN ({_PRIVATE})) ORDER BY 1, 2",
+        (persistence, like_pattern(owner), like_pattern(name), not set("*?") & set(pattern)),
     )
     return [TableName(*row) for row in rows]
 
@@ -68,7 +74,7 @@ def all_tables(connection: psycopg.Connection[Any]) -> dict[TableName, bool]:
         "SELECT n.nspname, c.relname, c.relpersistence = 'p' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
         " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence IN ('p', 'u')"
         " AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
-        " AND (n.nspname <> 'ggshell' OR c.relname NOT IN ('schematrandata', 'load', 'load_part', 'load_entry')) ORDER BY 1, 2",
+        f" AND (n.nspname <> '{OWN_SCHEMA}' OR c.relname NOT IN ({_PRIVATE})) ORDER BY 1, 2",
     )
     return {TableName(owner, name): logged for owner, name, logged in rows}
 

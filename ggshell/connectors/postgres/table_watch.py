@@ -147,7 +147,7 @@ class TableWatch(TableObserver):
         missed: dict[str, str] = {}
         for pattern in self._patterns:
             if set(pattern) & set("*?"):
-                here = [table for table in there if matches(pattern, table)]
+                here = [table for table in there if table.owner != describe.OWN_SCHEMA and matches(pattern, table)]
             else:
                 one = named.get(tuple(split_name(pattern)[-2:]))  # type: ignore[arg-type]
                 here = [one] if one else []

@@ -17,9 +17,11 @@ from ggshell.cli.session import Session
 from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
 from ggshell.connectors.postgres import checkpoint_sql, heartbeat
 from ggshell.connectors.postgres.compare_side import PostgresComparison
+from ggshell.connectors.postgres.describe import resolve
 from ggshell.connectors.postgres.repair import script
 from ggshell.connectors.postgres.session import connect
 from ggshell.demo.postgres_server import find_binaries
+from ggshell.errors import NotFoundError
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 from ggshell.pipeline.compare import tables
@@ -109,6 +111,45 @@ def test_the_physical_order_of_rows_does_not_matter_and_null_differs_from_an_emp
     run(south, "UPDATE t SET v = '' WHERE id = 2")
     (found,) = compared((north, south), pattern="public.t")["t"].differences
     assert (found.source, found.target) == (("2", None), ("2", ""))
+
+
+def test_rows_of_inheritance_children_are_compared_with_their_own_table_only(north: str, south: str) -> None:
+    for dsn in (north, south):
+        run(
+            dsn,
+            "CREATE TABLE parent (id int PRIMARY KEY, v text)",
+            "CREATE TABLE child (PRIMARY KEY (id)) INHERITS (parent)",
+            "CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY LIST (id)",
+            "CREATE TABLE part PARTITION OF parts DEFAULT; INSERT INTO parts VALUES (1), (2), (3)",
+            "INSERT INTO parent VALUES (1, 'same key'); INSERT INTO child VALUES (1, 'same key'), (2, 'x')",
+        )
+    found = compared((north, south), pattern="public.*")
+    assert {name: (each.source_rows, each.target_rows) for name, each in found.items()} == {
+        "parent": (1, 1),
+        "child": (2, 2),
+        "parts": (3, 3),
+    }
+    run(south, "UPDATE child SET v = 'y' WHERE id = 2")
+    found = compared((north, south), pattern="public.*")
+    assert not found["parent"].differences
+    (changed,) = found["child"].differences
+    assert (changed.key, changed.kind) == (("2",), DifferenceKind.CHANGED)
+
+
+def test_the_own_schema_is_left_out_of_patterns(north: str, south: str) -> None:
+    """No statement names the secret of the DDL capture, and COMPARE and ADD TRANDATA leave the bookkeeping out silently."""
+    for dsn in (north, south):
+        run(
+            dsn,
+            "CREATE TABLE t (id int PRIMARY KEY); CREATE SCHEMA ggshell; CREATE TABLE ggshell.ddl_secret (secret text)",
+            "CREATE TABLE ggshell.load (source text); CREATE TABLE ggshell.move_markers (direction text PRIMARY KEY)",
+        )
+    assert [str(each.source) for each in compared((north, south), pattern="*.*").values()] == ["public.t"]
+    with connect(north) as connection:
+        assert [str(each) for each in resolve(connection, "ggshell.move_markers")] == ["ggshell.move_markers"]
+        for name in ("ggshell.ddl_secret", "ggshell.*", "gg*.ddl_*"):
+            with pytest.raises(NotFoundError):
+                resolve(connection, name)
 
 
 def test_every_difference_is_found_and_the_script_repairs_it(filled: tuple[str, str]) -> None:
