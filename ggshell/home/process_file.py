@@ -73,14 +73,18 @@ def own_process_file(root: Path, state: ProcessState, socket: str, started: int)
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return a process's start time in kernel ticks since boot, or None if the process does not exist."""
+    """Return a process's start time in kernel ticks since boot, or None if the process does not exist.
+
+    A killed process exists until its last thread has ended: until then it can hold locks and write files.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except FileNotFoundError:
         return None if Path("/proc/self/stat").exists() else start_by_ps(pid)
     except OSError:
         return None
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    state, threads, ticks = fields[0], int(fields[17]), int(fields[19])
+    return None if state == b"X" or (state == b"Z" and threads <= 1) else ticks
 
 
 def start_by_ps(pid: int) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import until
 
 from ggshell.errors import StateError
 from ggshell.home.process_file import (
@@ -81,6 +82,27 @@ def test_a_process_file_left_by_kill_9_means_abended(tmp_path: Path, child: subp
     assert f"process {child.pid} could not record" in str(abend_reason(*state_of(path)))
     child.wait()
     assert state_of(path)[0] is ProcessState.ABENDED
+
+
+ENDS_ITS_FIRST_THREAD = """
+import ctypes, sys, threading
+threading.Thread(target=sys.stdin.read).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="threads are counted in /proc")
+def test_a_process_is_running_until_its_last_thread_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "EXT1.pce"
+    with subprocess.Popen([sys.executable, "-c", ENDS_ITS_FIRST_THREAD], stdin=subprocess.PIPE) as process:
+        write_process_file(path, entry(process.pid))
+        status = Path(f"/proc/{process.pid}/status")
+        until("the first thread ends", lambda: "State:\tZ" in status.read_text())
+        assert state_of(path)[0] is ProcessState.RUNNING
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert state_of(path)[0] is ProcessState.ABENDED
 
 
 def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
