@@ -26,7 +26,7 @@ class Job:
     def __init__(self, program: str, setup: Any) -> None:
         mine, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-m", program, str(theirs.fileno())]
+            command = [sys.executable, "-P", "-m", program, str(theirs.fileno())]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
             )
