@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import java_archive
 import pytest
+from forked_processes import REAL, fork_from
 from servers import new_database
 
 from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
@@ -43,6 +44,8 @@ os.environ["GGSHELL_CHECK_ANSWERS"] = "1"
 # Java's optimizing compiler pays off after minutes; here each Java runs for seconds only.
 SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("JDK_JAVA_OPTIONS", f"{SHORT_LIVED_JAVA} {java_archive.OPTIONS}")
+
+fork_from()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -130,6 +133,12 @@ def _serve(folder: Path, name: str, binaries: Path | None = None) -> PostgresSer
     server.initialize({**REPLICATION_SETTINGS, **UNSAFE, "max_prepared_transactions": "10"})
     server.start()
     return server
+
+
+@pytest.fixture
+def real_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processes of ggshell are new processes, not forks (``forked_processes.py``)."""
+    monkeypatch.setenv(REAL, "1")
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ def umask() -> Iterator[None]:
 
 
 @pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
+def outside(real_starts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
     root = tmp_path / "outside"
     for name in ("tmpdir", "home", "state", "cache", "config", "data", "runtime"):
         (root / name).mkdir(parents=True)
