@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -97,26 +98,29 @@ def test_sequences_continue_in_the_target_without_a_gap(move: MoveHome) -> None:
     assert _in(move.south, "INSERT INTO shop.orders (what, amount) VALUES ('next', 1) RETURNING id") == [(last + 1,)]  # type: ignore[operator]
 
 
-def _delay_last_marker(move: MoveHome) -> None:
-    """Let the marker that a switch sends after it has closed the source arrive after 30 seconds only."""
+@contextmanager
+def _last_marker_waits(move: MoveHome) -> Iterator[None]:
+    """Hold up the marker that a switch sends after it has closed the source."""
     last = MoveFile(move.home.root).get().marker + 3  # two markers come before the source is closed
     with psycopg.connect(move.south, autocommit=True) as connection:
         connection.execute("SET default_transaction_read_only = off")
         connection.execute("SET ggshell.own_ddl = on")
         connection.execute(
-            "CREATE FUNCTION ggshell.delay() RETURNS trigger LANGUAGE plpgsql AS"
-            f" $$ BEGIN IF new.number = {last} THEN PERFORM pg_sleep(30); END IF; RETURN new; END $$"
+            "CREATE FUNCTION ggshell.wait() RETURNS trigger LANGUAGE plpgsql AS"
+            f" $$ BEGIN IF new.number = {last} THEN PERFORM pg_advisory_xact_lock(1); END IF; RETURN new; END $$"
         )
         connection.execute(
-            "CREATE TRIGGER delay BEFORE UPDATE ON ggshell.move_markers FOR EACH ROW EXECUTE FUNCTION ggshell.delay()"
+            "CREATE TRIGGER wait BEFORE UPDATE ON ggshell.move_markers FOR EACH ROW EXECUTE FUNCTION ggshell.wait()"
         )
-        connection.execute("ALTER TABLE ggshell.move_markers ENABLE ALWAYS TRIGGER delay")
+        connection.execute("ALTER TABLE ggshell.move_markers ENABLE ALWAYS TRIGGER wait")
+        connection.execute("SELECT pg_advisory_lock(1)")
+        yield
 
 
 def test_a_switch_that_cannot_drain_lets_clients_write_again(move: MoveHome) -> None:
     move.run_all_until_switch()
-    _delay_last_marker(move)
-    assert "The switch was undone" in move.step("switch", "--limit", "1", fails=True)
+    with _last_marker_waits(move):
+        assert "The switch was undone" in move.step("switch", "--limit", "1", fails=True)
     assert not _is_read_only(move.north)
     assert _is_read_only(move.south)
 
@@ -161,11 +165,11 @@ def test_objects_that_only_one_side_has_are_named(move: MoveHome) -> None:
 @pytest.mark.parametrize(("step", "read_only"), [("switch", True), ("back", False)])
 def test_a_killed_switch_is_completed_or_undone(move: MoveHome, step: str, read_only: bool) -> None:
     move.run_all_until_switch()
-    _delay_last_marker(move)
-    switching = move.begin("switch", "--limit", "60")
-    until("the source is closed", lambda: _is_read_only(move.north))
-    switching.kill()
-    switching.wait()
+    with _last_marker_waits(move):
+        switching = move.begin("switch", "--limit", "60")
+        until("the source is closed", lambda: _is_read_only(move.north))
+        switching.kill()
+        switching.wait()
     assert "GGS-01256" in move.step("finish", fails=True)
     move.step(step, "--limit", "60")
     assert (_is_read_only(move.north), _is_read_only(move.south)) == (read_only, not read_only)
