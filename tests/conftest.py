@@ -1,4 +1,4 @@
-"""Session fixtures: two real PostgreSQL servers and one Spark session, started once for the whole run."""
+"""Session fixtures: PostgreSQL servers, a Spark session and an object store, started once for the whole run."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import java_archive
 import pytest
 from forked_processes import REAL, fork_from
+from object_stores import Bucket, StoreServer, new_bucket, serve_objects
 from servers import new_database
 
 from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
@@ -234,3 +235,16 @@ def spark(warm: WarmSession) -> SparkSession:
 def hub(south_server: PostgresServer) -> Iterator[str]:
     """The DSN of a third database, between north and south."""
     yield from new_database(south_server)
+
+
+@pytest.fixture(scope="session")
+def store_server() -> Iterator[StoreServer]:
+    """An object store (tests/object_stores.py)."""
+    pytest.importorskip("moto", reason="moto is not installed")
+    yield from serve_objects()
+
+
+@pytest.fixture
+def bucket(store_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """An empty bucket of the object store, whose credentials are in the environment."""
+    return new_bucket(store_server, monkeypatch)

@@ -20,7 +20,7 @@ from hypothesis import settings
 FIXTURES = {
     "pg": {"server_folder", "demo", "replication", "demo_home"},
     "spark": {"java", "lake"},
-    "slow": {"start", "homes", "reading"},
+    "slow": {"start", "homes", "reading", "store_server"},
 }
 """The fixtures that start PostgreSQL, Java and other processes: a test that uses one, even indirectly, gets the mark."""
 

@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
                 "files",
                 "cipher",
                 "links",
+                "object_stores",
                 "sockets",
                 "hosts",
                 "system",
@@ -86,6 +87,7 @@ QUERY_IMPORTS = frozenset(
         "files",
         "cipher",
         "sockets",
+        "object_stores",
         "progress_text",
         "plurals",
         "quantities",
@@ -122,6 +124,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "msgspec": ("connectors/oracle_redo/rows.py", "service/", "network/opening.py"),
     "websockets": ("network/link.py", "network/masking.py", "service/trail_protocol.py"),
     "pyarrow": (
+        "object_stores.py",
         "connectors/lake/",
         "network/frames.py",
         "trail/arrow.py",
