@@ -1,4 +1,4 @@
-"""The arithmetic and the interface of the benches: the direction of ratios, and the fields of every object."""
+"""The arithmetic, the results file and the interface of the benches."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_higher_rate_is_better(figures: Any) -> None:
-    figure = figures.more_is_better("extract", "case", "rows/s", [80.0, 90.0, 10.0], [100.0, 100.0, 100.0], "peer", 0.7)
-    assert (figure.ours, figure.ratio, figure.holds) == (80.0, 0.8, True)
+    figure = figures.more_is_better("extract", "case", "rows/s", [80.0, 90.0, 70.0], [100.0, 100.0, 100.0], "peer", 0.7)
+    assert (figure.ratios, figure.ratio, figure.worst, figure.holds) == ([0.8, 0.9, 0.7], 0.8, 0.7, True)
+    assert figure.spread == pytest.approx(0.25)
 
 
 def test_a_shorter_time_is_better(figures: Any) -> None:
@@ -38,15 +39,77 @@ def test_a_figure_without_a_goal_is_only_shown(figures: Any) -> None:
 
 
 def test_the_worst_round_is_judged_and_all_are_shown(figures: Any) -> None:
-    rate = figures.worst_judged("path", "case", "MB/s", [80.0, 60.0, 90.0], [100.0, 100.0, 100.0], "peer", 0.7)
-    assert [(each.ratio, each.holds) for each in rate] == [(0.9, None), (0.8, None), (0.6, False)]
-    size = figures.worst_judged("path", "case", "MB", [50.0, 200.0], [100.0], "the limit", 1.0, less=True)
-    assert [(each.ratio, each.holds) for each in size] == [(2.0, None), (0.5, False)]
+    rate = figures.more_is_better("path", "case", "MB/s", [80.0, 60.0, 90.0], [100.0, 100.0, 100.0], "peer", 0.7)
+    assert (rate.ratio, rate.worst, rate.holds) == (0.8, 0.6, False)
+    assert all(f"{ratio:.2f}" in str(rate) for ratio in (0.8, 0.6, 0.9))
+
+
+def test_a_ratio_is_that_of_values_of_the_same_round(figures: Any) -> None:
+    moved = figures.more_is_better("extract", "case", "rows/s", [50.0, 100.0], [100.0, 200.0], "peer", 0.5)
+    assert (moved.ratios, moved.spread, moved.holds) == ([0.5, 0.5], 0.0, True)
+
+
+def test_a_limit_counts_in_every_round(figures: Any) -> None:
+    size = figures.less_is_better("path", "case", "MB", [50.0, 200.0], [100.0], "the limit", 1.0)
+    assert (size.ratios, size.against_limit, size.holds) == ([2.0, 0.5], True, False)
 
 
 def test_json_has_the_agreed_fields(figures: Any) -> None:
-    line = figures.more_is_better("extract", "case", "rows/s", [1.0], [3.0], "peer", 0.7).as_json()
-    assert list(json.loads(line)) == ["bench", "case", "unit", "ours", "peer", "peer_name", "ratio", "goal", "holds"]
+    values = json.loads(figures.more_is_better("extract", "case", "rows/s", [1.0], [3.0], "peer", 0.7).as_json())
+    assert list(values) == [
+        *("bench", "case", "unit", "ours", "peer", "peer_name"),
+        *("ratio", "worst", "spread", "goal", "holds", "rounds"),
+    ]
+    assert (values["rounds"], values["holds"]) == ([[1.0, 3.0]], False)
+
+
+@pytest.fixture
+def results(figures: Any) -> Any:
+    from benches import results
+
+    return results
+
+
+def run_of(figures: Any, results: Any, ours: list[float], cores: float = 0.0) -> Any:
+    from benches.machine import Load
+
+    figure = figures.less_is_better("memory", "case", "MB", ours, [100.0], "the limit", 1.0)
+    return results.Run("2 cores", "abc", Load(0.1, cores), Load(1.0, 0.0), False, (figure,))
+
+
+def test_a_run_replaces_only_its_own_bench_in_a_results_file(figures: Any, results: Any, tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    first, second = run_of(figures, results, [50.0, 40.0]), run_of(figures, results, [25.0, 20.0])
+    results.save(file, "memory", first)
+    results.save(file, "trail", first._replace(figures=()))
+    results.save(file, "memory", second)
+    assert results.read(file) == {"memory": second, "trail": first._replace(figures=())}
+
+
+def test_a_results_file_of_another_version_is_refused(results: Any, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text('{"version": 99, "benches": {}}')
+    with pytest.raises(ValueError, match="version"):
+        results.read(tmp_path / "results.json")
+
+
+def test_a_change_since_the_baseline_is_shown_with_its_spread(figures: Any, results: Any) -> None:
+    slow, fast = run_of(figures, results, [50.0]), run_of(figures, results, [25.0])
+    assert results.changes(slow, fast) == ["memory: case, the limit: 2.00 -> 4.00 (+100 %), worst 2.00 -> 4.00"]
+    wide = run_of(figures, results, [40.0, 50.0, 62.5])
+    assert results.changes(wide, slow)[0].endswith("within the spread")
+
+
+def test_a_busy_machine_is_marked(figures: Any, results: Any) -> None:
+    assert run_of(figures, results, [1.0], cores=0.5).busy
+    assert not run_of(figures, results, [1.0], cores=0.1).busy
+
+
+def test_the_load_of_the_machine_is_measured(results: Any) -> None:
+    from benches.machine import load
+
+    measured = load(0.1)
+    assert measured.average >= 0
+    assert measured.cores >= 0
 
 
 def test_the_sides_alternate_and_so_does_the_first_one(figures: Any) -> None:

@@ -32,11 +32,30 @@ _FOUR = f"APPLY_PARALLELISM 4\n{_MAP}"
 def run(rounds: int, quick: bool) -> list[Figure]:
     part = 10 if quick else 1
     return [
-        _case("4 appliers, 1 ms a commit", 4_000 // part, rounds, ("PARALLEL", _FOUR), ("", _MAP), 2.0, _SLOW),
-        _case("4 appliers, no delay", 100_000 // part, rounds, ("PARALLEL", _FOUR), ("", _MAP), None),
-        _case("with checkpoint table", 100_000 // part, rounds, ("", _MAP), ("NODBCHECKPOINT", _MAP), 0.9),
-        _case("COLMAP, one-row tx", 100_000 // part, rounds, ("", _COLMAP), ("", _MAP), 0.75),
-        _case("COLMAP, 10,000-row tx", 100 // part, rounds, ("", _COLMAP), ("", _MAP), 0.75, size=10_000),
+        _case(
+            "4 appliers, 1 ms a commit",
+            4_000 // part,
+            rounds,
+            ("PARALLEL", _FOUR),
+            ("", _MAP),
+            "classic Replicat",
+            2.0,
+            _SLOW,
+        ),
+        _case(
+            "4 appliers, no delay", 100_000 // part, rounds, ("PARALLEL", _FOUR), ("", _MAP), "classic Replicat", 1.0
+        ),
+        _case(
+            "with checkpoint table",
+            100_000 // part,
+            rounds,
+            ("", _MAP),
+            ("NODBCHECKPOINT", _MAP),
+            "NODBCHECKPOINT",
+            0.9,
+        ),
+        _case("COLMAP, one-row tx", 100_000 // part, rounds, ("", _COLMAP), ("", _MAP), "no COLMAP", 0.75),
+        _case("COLMAP, 10,000-row tx", 100 // part, rounds, ("", _COLMAP), ("", _MAP), "no COLMAP", 0.75, size=10_000),
     ]
 
 
@@ -46,6 +65,7 @@ def _case(
     rounds: int,
     ours: tuple[str, str],
     peer: tuple[str, str],
+    peer_name: str,
     goal: float | None,
     prepare: Sequence[str] = (),
     *,
@@ -70,7 +90,7 @@ def _case(
             lambda number: last / _seconds(place, f"our{number}", last),
             lambda number: last / _seconds(place, f"pee{number}", last),
         )
-    return more_is_better("apply", name, "rows/s", mine, theirs, f"classic {peer[0].lower()}".strip(), goal)
+    return more_is_better("apply", name, "rows/s", mine, theirs, peer_name, goal)
 
 
 def _seconds(place: Ground, group: str, last: int) -> float:

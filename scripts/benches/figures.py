@@ -1,101 +1,124 @@
-"""What a bench gives: figures with their peer, goal and verdict, as text or JSON lines."""
+"""What a bench measures: figures with every round of ours and of the peer, and the verdict of the worst round."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
 class Figure(NamedTuple):
-    """One measured case. ``ratio`` above 1 means ours is better; ``goal`` is the ratio asked for (None: shown only)."""
+    """One case, measured in rounds. A ratio above 1 means that ours is better.
+
+    ``ours`` and ``peer``: the values by round; a peer that is a limit has the same value in each. ``less``: smaller values are
+    better. ``goal``: the ratio that the worst round must reach; None: the figure is only shown.
+    """
 
     bench: str
     case: str
     unit: str
-    ours: float
-    peer: float
+    ours: tuple[float, ...]
+    peer: tuple[float, ...]
     peer_name: str
-    ratio: float
+    less: bool
     goal: float | None
 
     @property
+    def ratios(self) -> list[float]:
+        """The ratio of each round."""
+        pairs = zip(self.ours, self.peer, strict=True)
+        return [peer / ours if self.less else ours / peer for ours, peer in pairs]
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.ratios)
+
+    @property
+    def worst(self) -> float:
+        return min(self.ratios)
+
+    @property
+    def spread(self) -> float:
+        """The distance of the best and the worst ratio as a share of the median."""
+        return (max(self.ratios) - self.worst) / self.ratio
+
+    @property
     def holds(self) -> bool | None:
-        return None if self.goal is None else self.ratio >= self.goal
+        return None if self.goal is None else self.worst >= self.goal
+
+    @property
+    def against_limit(self) -> bool:
+        """Whether the peer is a constant: a limit or a goal, not a measurement."""
+        return len(set(self.peer)) == 1
 
     def as_json(self) -> str:
+        """One line with the rounds and what follows from them."""
         values = {
-            name: round(value, 4) if isinstance(value, float) else value for name, value in self._asdict().items()
+            "bench": self.bench,
+            "case": self.case,
+            "unit": self.unit,
+            "ours": significant(statistics.median(self.ours)),
+            "peer": significant(statistics.median(self.peer)),
+            "peer_name": self.peer_name,
+            "ratio": significant(self.ratio),
+            "worst": significant(self.worst),
+            "spread": significant(self.spread),
+            "goal": self.goal,
+            "holds": self.holds,
+            "rounds": [[significant(each) for each in pair] for pair in zip(self.ours, self.peer, strict=True)],
         }
-        return json.dumps({**values, "holds": self.holds})
+        return json.dumps(values)
 
     def __str__(self) -> str:
         verdict = {
             None: "",
-            True: f"  goal {self.goal:g} holds" if self.goal else "",
-            False: f"  goal {self.goal} MISSED",
+            True: f"   goal {self.goal:g} holds" if self.goal else "",
+            False: f"   goal {self.goal} MISSED",
         }
-        return (
-            f"{self.bench:<9}{self.case:<22}{_number(self.ours):>12} {self.unit:<7}"
-            f"{_number(self.peer):>12}  {self.peer_name:<26}ratio {self.ratio:5.2f}{verdict[self.holds]}"
-        )
+        peer = [self.peer[0]] if self.against_limit else [*self.peer]
+        rows = [("ours", [*self.ours], number), (self.peer_name, peer, number), ("ratio", self.ratios, "{:.2f}".format)]
+        lines = [f"{self.bench}: {self.case}, {self.unit}"]
+        lines += [f"  {name:<28}" + "".join(f"{shown(each):>12}" for each in values) for name, values, shown in rows]
+        summary = f"median {self.ratio:.2f}, worst {self.worst:.2f}, spread {self.spread:.0%}"
+        return "\n".join([*lines, f"  {summary}{verdict[self.holds]}"])
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:,.2f}"
+def number(value: float) -> str:
+    """A value with as many digits as a reader needs."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def significant(value: float) -> float:
+    """A value with five significant digits, as results files keep it."""
+    return float(f"{value:.5g}")
 
 
 def more_is_better(
     bench: str, case: str, unit: str, ours: Sequence[float], peer: Sequence[float], peer_name: str, goal: float | None
 ) -> Figure:
-    """A rate: the ratio is ours to the peer's."""
-    mine, theirs = statistics.median(ours), statistics.median(peer)
-    return Figure(bench, case, unit, mine, theirs, peer_name, mine / theirs, goal)
+    """A rate: the ratio is ours to the peer's. ``peer``: its values by round, or one for all rounds."""
+    return Figure(bench, case, unit, tuple(ours), _by_round(peer, len(ours)), peer_name, less=False, goal=goal)
 
 
 def less_is_better(
     bench: str, case: str, unit: str, ours: Sequence[float], peer: Sequence[float], peer_name: str, goal: float | None
 ) -> Figure:
-    """A time or a size: the ratio is the peer's to ours."""
-    mine, theirs = statistics.median(ours), statistics.median(peer)
-    return Figure(bench, case, unit, mine, theirs, peer_name, theirs / mine, goal)
+    """A time or a size: the ratio is the peer's to ours. ``peer``: its values by round, or one for all rounds."""
+    return Figure(bench, case, unit, tuple(ours), _by_round(peer, len(ours)), peer_name, less=True, goal=goal)
 
 
-def worst_judged(
-    bench: str,
-    case: str,
-    unit: str,
-    ours: Sequence[float],
-    peer: Sequence[float],
-    peer_name: str,
-    goal: float | None,
-    *,
-    less: bool = False,
-) -> list[Figure]:
-    """One figure for each round, the best first; only the worst one, the last, is judged.
-
-    ``peer``: its values by round, or one for all rounds. ``less``: the figures are times or sizes."""
-    theirs = [*peer] * (len(ours) if len(peer) == 1 else 1)
-    found = sorted(
-        ((each / mine if less else mine / each, mine, each) for mine, each in zip(ours, theirs, strict=True))
-    )
-    judged = [
-        Figure(bench, case, unit, mine, each, peer_name, ratio, None if number else goal)
-        for number, (ratio, mine, each) in enumerate(found)
-    ]
-    return judged[::-1]
+def _by_round(peer: Sequence[float], rounds: int) -> tuple[float, ...]:
+    return tuple(peer) if len(peer) == rounds else (*peer,) * rounds
 
 
 def alternate(rounds: int, *sides: Callable[[int], float]) -> list[list[float]]:
     """Run every side once a round, the order turned from round to round; each side's figures."""
     found: list[list[float]] = [[] for _ in sides]
-    for number in range(rounds):
+    for turn in range(rounds):
         order = list(range(len(sides)))
-        for side in order[number % len(order) :] + order[: number % len(order)]:
-            found[side].append(sides[side](number))
+        for side in order[turn % len(order) :] + order[: turn % len(order)]:
+            found[side].append(sides[side](turn))
     return found
 
 
@@ -103,10 +126,3 @@ def percentile(values: Sequence[float], share: float) -> float:
     """The value below which ``share`` (0..1) of the values lie."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def machine() -> str:
-    """The machine's size, for the line above the figures."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return f"{os.cpu_count()} cores, {memory:.0f} GB, {system}"

@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from benches.figures import Figure, worst_judged
+from benches.figures import Figure, less_is_better, more_is_better
 from benches.ground import Failed, Ground, ggshell, ground
 from benches.ledger import Clients
 
@@ -37,8 +37,8 @@ def run(rounds: int, quick: bool) -> list[Figure]:
                 raise Failed(f"{name}: {faults}")
     ours = [max(seconds) for seconds in zip(down["switch"], down["back"], strict=True)]
     return [
-        Figure("move", "load during the move", "tx/s", rate, 500.0, "goal", rate / 500.0, None),
-        *worst_judged("move", "downtime of clients", "s", ours, [MOST_SECONDS] * rounds, "goal", 1.0, less=True),
+        more_is_better("move", "load during the move", "tx/s", [rate], [500.0], "the goal", None),
+        less_is_better("move", "downtime of clients", "s", ours, [MOST_SECONDS], "the limit", 1.0),
     ]
 
 

@@ -6,18 +6,17 @@ when the last byte is durable. Latency is that of the bench ``latency``, with an
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from benches.extract import read_log
-from benches.figures import Figure, alternate, worst_judged
+from benches.figures import Figure, alternate, less_is_better, more_is_better
 from benches.ground import ground
 from benches.many_paths import megabytes_of_many
 from benches.memory import peak
-from benches.path_latency import latency_figures
+from benches.path_latency import latency_figure
 from benches.trail import write_trail
 from benches.two_homes import TwoHomes, delayed_line, plain_copy, size_of, two_homes
 from ggshell.network.frames import LONGEST_DATA, Compression
@@ -53,18 +52,15 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         write_trail(homes.trail("ea"), load.rows, FILE_BYTES)
         write_trail(homes.trail("fe"), load.few, FILE_BYTES)
         few = _peaks_of(homes, "fe")
-        ours, figures = _loopback(homes, rounds)
+        ours, loopback = _loopback(homes, rounds)
+        figures = [loopback]
         figures += _memory(few, _peaks_of(homes, "ea"))
-        figures += _delayed(homes, rounds)
+        figures.append(_delayed(homes, rounds))
         figures += _compression(homes, rounds, ours)
         homes.restart_service()
         used = [megabytes_of_many(homes, "ea", load.paths, load.each)]
-    figures += _worst(f"{load.paths} paths, service", "MB", used, [400.0], "the limit", 1.0, less=True)
-    figures += _beside_extract(rounds, load.logged, ours)
-    return figures + latency_figures(rounds, quick)
-
-
-_worst = functools.partial(worst_judged, "path")
+    figures.append(less_is_better("path", f"{load.paths} paths, service", "MB", used, [400.0], "the limit", 1.0))
+    return [*figures, _beside_extract(rounds, load.logged, ours), latency_figure(rounds, quick)]
 
 
 def _copied(
@@ -80,14 +76,14 @@ def _copied(
     return size_of(homes.trail(source)) / taken
 
 
-def _loopback(homes: TwoHomes, rounds: int) -> tuple[list[float], list[Figure]]:
+def _loopback(homes: TwoHomes, rounds: int) -> tuple[list[float], Figure]:
     size = size_of(homes.trail("ea"))
     ours, peer = alternate(
         rounds,
         lambda _: _copied(homes) / MB,
         lambda _: size / plain_copy(homes, "ea", secure=True) / MB,
     )
-    return ours, _worst("loopback, TLS", "MB/s", ours, peer, "a plain TLS socket", 0.7)
+    return ours, more_is_better("path", "loopback, TLS", "MB/s", ours, peer, "a plain TLS socket", 0.7)
 
 
 def _peaks_of(homes: TwoHomes, source: str) -> list[float]:
@@ -106,12 +102,12 @@ def _memory(few: list[float], many: list[float]) -> list[Figure]:
     growth = [max(1.0, after - before) for before, after in zip(few, many, strict=True)]
     limit = [2 * WINDOW / (1 << 20)]
     return [
-        *_worst(f"path, {many[0]:.0f} MB, grew", "MB", growth[:1], limit, "twice a window", 1.0, less=True),
-        *_worst(f"service, {many[1]:.0f} MB, grew", "MB", growth[1:], limit, "twice a window", 1.0, less=True),
+        less_is_better("path", "growth of the path", "MB", growth[:1], limit, "twice a window", 1.0),
+        less_is_better("path", "growth of the service", "MB", growth[1:], limit, "twice a window", 1.0),
     ]
 
 
-def _delayed(homes: TwoHomes, rounds: int) -> list[Figure]:
+def _delayed(homes: TwoHomes, rounds: int) -> Figure:
     size = size_of(homes.trail("ea"))
 
     def ours(_: int) -> float:
@@ -122,15 +118,17 @@ def _delayed(homes: TwoHomes, rounds: int) -> list[Figure]:
         return size / plain_copy(homes, "ea", secure=False, milliseconds=DELAY, window=WINDOW) / MB
 
     found = alternate(rounds, ours, peer)
-    return _worst(f"{DELAY} ms each way", "MB/s", *found, "one plain TCP stream", 0.8)
+    return more_is_better("path", f"{DELAY} ms each way", "MB/s", *found, "one plain TCP stream", 0.8)
 
 
 def _compression(homes: TwoHomes, rounds: int, rates: Sequence[float]) -> list[Figure]:
     """The processor time of zstd for what the path sends in a second, in cores; and the rate with zstd."""
     share = [rate * MB * _seconds_a_byte(homes) for rate in rates]
     sent = [_copied(homes, "TARGET COMPRESSION ON") / MB for _ in range(rounds)]
-    shown = _worst("with zstd", "MB/s", sent, rates, "without", None)
-    return [*_worst("zstd, level 1", "cores", share, [0.5], "the limit", 1.0, less=True), *shown]
+    return [
+        less_is_better("path", "zstd, level 1", "cores", share, [0.5], "the limit", 1.0),
+        more_is_better("path", "with zstd", "MB/s", sent, rates, "without", None),
+    ]
 
 
 def _seconds_a_byte(homes: TwoHomes) -> float:
@@ -143,7 +141,7 @@ def _seconds_a_byte(homes: TwoHomes) -> float:
     return (time.thread_time() - began) / sum(map(len, parts))
 
 
-def _beside_extract(rounds: int, rows: int, ours: Sequence[float]) -> list[Figure]:
+def _beside_extract(rounds: int, rows: int, ours: Sequence[float]) -> Figure:
     """The path's rate beside the bytes a second that Extract writes from the slot."""
     with ground() as place:
         for number in range(rounds):
@@ -156,4 +154,4 @@ def _beside_extract(rounds: int, rows: int, ours: Sequence[float]) -> list[Figur
             taken = read_log(place, f"ext{number}", f"e{number}", end)
             files = place.home.joinpath("dirdat").glob(f"e{number}?????????")
             peer.append(sum(each.stat().st_size for each in files) / taken / MB)
-    return _worst("beside Extract", "MB/s", ours, peer, "Extract's trail", 1.0)
+    return more_is_better("path", "beside Extract", "MB/s", ours, peer, "Extract's trail", 1.0)

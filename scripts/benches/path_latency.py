@@ -6,14 +6,14 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benches.figures import Figure, alternate, percentile, worst_judged
+from benches.figures import Figure, alternate, less_is_better, percentile
 from benches.ground import Ground, ground
 from benches.latency import RATE, measure
 from benches.two_homes import two_homes
 from ggshell.demo.cli import store_aliases
 
 
-def latency_figures(rounds: int, quick: bool) -> list[Figure]:
+def latency_figure(rounds: int, quick: bool) -> Figure:
     count = RATE * (3 if quick else 10)
     with ground() as place, two_homes(place.home) as homes:
         place.extract("ext", "./dirdat/ea")
@@ -29,7 +29,7 @@ def latency_figures(rounds: int, quick: bool) -> list[Figure]:
             lambda _: _milliseconds(place, there, count, ["DISTPATH dp1"]),
             lambda _: _milliseconds(place, place, count, []),
         )
-    return worst_judged("path", "commit to visible, p50", "ms", ours, peer, "without a path", 1 / 1.5, less=True)
+    return less_is_better("path", "commit to visible, p50", "ms", ours, peer, "without a path", 0.67)
 
 
 def _milliseconds(place: Ground, applying: Ground, count: int, between: list[str]) -> float:

@@ -22,8 +22,8 @@ SELECT extract(epoch FROM min(backend_start))::float8 FROM pg_stat_activity
 def run(rounds: int, quick: bool) -> list[Figure]:
     part = 10 if quick else 1
     cases = (
-        ("one-row transactions", 100_000 // part, 1, 1.0),
-        ("10,000-row transactions", 100 // part, 10_000, 1.5),
+        ("one-row transactions", 100_000 // part, 1, 1.3),
+        ("10,000-row transactions", 100 // part, 10_000, 1.8),
     )
     return [_case(name, transactions, size, goal, rounds) for name, transactions, size, goal in cases]
 

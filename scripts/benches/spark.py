@@ -177,7 +177,7 @@ def _first(name: TrailName, rounds: int) -> Figure:
         began = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True)
         seconds.append(time.perf_counter() - began)
-    return less_is_better("spark", "first query, local", "s", seconds, [1.0], "allowed", 1.0)
+    return less_is_better("spark", "first query, local", "s", seconds, [0.4], "allowed", 1.0)
 
 
 def _expect(found: int, wanted: int) -> None:

@@ -1,0 +1,69 @@
+"""The benches by name: the title and the introduction of each one's section in docs/performance.md."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CATALOG: Final[dict[str, tuple[str, str]]] = {
+    "extract": (
+        "Extract",
+        "From the replication slot to a durable trail. The peer, pg_recvlogical, receives the same stream and discards it.",
+    ),
+    "replicat": (
+        "Replicat",
+        "A finished trail is applied to PostgreSQL. The peer is PostgreSQL's own subscription, which applies the same rows.",
+    ),
+    "apply": (
+        "Kinds of Replicat",
+        "Parallel beside classic, on targets where commits wait and where they do not; the cost of the checkpoint table; and"
+        " the cost of COLMAP with two functions.",
+    ),
+    "latency": (
+        "Latency",
+        "From the return of COMMIT in the source to the moment at which the row is visible in the target. The bare loop copies"
+        " rows with two small processes and a synced file; the subscription has no durable queue.",
+    ),
+    "startup": (
+        "Statements from the command line",
+        "Each common statement with `-c`, in a new process, beside a small query of litecli. The slowest statement is judged.",
+    ),
+    "memory": ("Memory", "The largest resident memory while one large transaction passes through."),
+    "language": ("Offline check", "`ggshell check` of a long obey file, and its rate beside that of a shorter one."),
+    "heartbeat": (
+        "Heartbeats",
+        "Processor time of Manager, Extract, path and Replicat for a heartbeat every second, less that of the idle processes.",
+    ),
+    "ddl": (
+        "DDL capture",
+        "The time that capture adds to a statement in the source, beside the same statement in a database without capture.",
+    ),
+    "trail": (
+        "Trail",
+        "One thread writes and scans a trail. The peer of the scan, DuckDB, reads the same rows from Parquet, a format that"
+        " already stores columns.",
+    ),
+    "spark": (
+        "Queries",
+        "Large trails and lag archives, on Spark and beside DuckDB, and small queries, which need no Spark.",
+    ),
+    "redo": ("Oracle redo", "Processor time of one process: SQL_REDO to columns, and a log to committed batches."),
+    "recovery": (
+        "Recovery",
+        "Extract is killed after a day of redo with one transaction open since its begin. Bounded Recovery beside reading the"
+        " log from that begin.",
+    ),
+    "service": (
+        "Service",
+        "The REST API with 50 groups: response times, requests for each second of processor time, memory, and slow clients.",
+    ),
+    "path": (
+        "Paths between homes",
+        "Trails sent over TLS to another home, beside a plain socket that copies the same files.",
+    ),
+    "move": ("Moving a database", "The longest time in which no client could commit while a database was switched."),
+    "load": (
+        "LOAD",
+        "A table beside table synchronization and a pipe between two psql; many tables with indexes beside pgcopydb.",
+    ),
+}
+"""In the order in which they run and are shown."""
