@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 import java_archive
 import pytest
 from forked_processes import REAL, fork_from
+from mariadb_servers import FAST, binaries_or_skip, new_schema, private_server
 from object_stores import Bucket, StoreServer, new_bucket, serve_objects
 from servers import new_database
 
+from ggshell.demo.mariadb_server import MariadbServer
 from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
 from ggshell.errors import StateError
 from ggshell.query.driver import find_java
@@ -248,3 +250,22 @@ def store_server() -> Iterator[StoreServer]:
 def bucket(store_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> Bucket:
     """An empty bucket of the object store, whose credentials are in the environment."""
     return new_bucket(store_server, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def mariadb_binaries() -> Path:
+    """The folder of mariadbd, for a test with a server of its own; without one the test is skipped with the reason."""
+    return binaries_or_skip()
+
+
+@pytest.fixture(scope="session")
+def mariadb_server(mariadb_binaries: Path) -> Iterator[MariadbServer]:
+    """A MariaDB server; without one the test is skipped with the reason."""
+    with private_server(free_port(), FAST) as server:
+        yield server
+
+
+@pytest.fixture
+def mariadb(mariadb_server: MariadbServer) -> Iterator[str]:
+    """The login of a new, empty database on the MariaDB server; it is dropped after the test."""
+    yield from new_schema(mariadb_server)

@@ -1,4 +1,6 @@
-"""Which tests are quick: sets the marks ``pg``, ``spark`` and ``slow`` by rule, and checks that other tests start no process.
+"""Which tests are quick: sets the marks of slow tests by rule, and checks that other tests start no process.
+
+The marks are ``pg``, ``mariadb``, ``spark`` and ``slow``.
 
 ``--quick`` runs the tests without these marks. A quick test that starts a process fails in a quick run. The folders of
 quick tests are in memory where the system has room: they call fsync thousands of times.
@@ -19,10 +21,11 @@ from hypothesis import settings
 
 FIXTURES = {
     "pg": {"server_folder", "demo", "replication", "demo_home"},
+    "mariadb": {"mariadb_server", "mariadb_binaries"},
     "spark": {"java", "lake"},
     "slow": {"start", "homes", "reading", "store_server"},
 }
-"""The fixtures that start PostgreSQL, Java and other processes: a test that uses one, even indirectly, gets the mark."""
+"""The fixtures that start servers, Java and other processes: a test that uses one, even indirectly, gets the mark."""
 
 QUICK = " and ".join(f"not {mark}" for mark in FIXTURES)
 """What ``--quick`` selects, as an expression for ``-m``."""

@@ -99,6 +99,7 @@ QUERY_IMPORTS = frozenset(
 # The files that may import a third-party library: path prefixes below ggshell/. No file may import one that is not listed.
 HOMES: dict[str, tuple[str, ...]] = {
     "psycopg": ("connectors/postgres/", "demo/"),
+    "pymysql": ("connectors/mysql/",),
     "pyparsing": ("language/",),
     "duckdb": ("home/catalog.py", "monitoring/lag_archive.py", "connectors/duckdb/", "query/local.py"),
     "tabulate": ("cli/output/tables.py",),
@@ -134,7 +135,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
-HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "cryptography", "tabulate", "numpy", "msgspec")
+HEAVY = ("duckdb", "pyparsing", "prompt_toolkit", "psycopg", "pymysql", "cryptography", "tabulate", "numpy", "msgspec")
 
 
 class Import(NamedTuple):

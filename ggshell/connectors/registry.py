@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _KINDS: Final = {
     "redo://": "oracle_redo",
     "duckdb://": "duckdb",
+    "mysql://": "mysql",
+    "mariadb://": "mysql",
     "": "postgres",
 }
 """The folder of a kind by the beginning of its logins; the first that matches."""
@@ -56,7 +58,7 @@ def replicat_program(kind: ReplicatKind) -> str:
 
 def connectors() -> Iterator[Connector]:
     """Every kind that logins name."""
-    return map(connector_of, sorted(_KINDS.values()))
+    return map(connector_of, sorted(set(_KINDS.values())))
 
 
 @cache

@@ -1,0 +1,48 @@
+"""MariaDB and MySQL as a kind of database: what the rest of ggshell may ask of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ggshell.connectors.connector import Connector
+
+if TYPE_CHECKING:
+    from ggshell.connectors.logged_in import Credentials, LoggedIn
+    from ggshell.time_limit import TimeLimit
+
+
+class MysqlConnector(Connector):
+    """MariaDB and MySQL."""
+
+    kind = "mysql"
+    title = "MariaDB or MySQL"
+
+    # What commands ask
+
+    def log_in(self, given: Credentials, home: Path, limit: TimeLimit | None = None) -> LoggedIn:
+        from ggshell.connectors.mysql.logged_in import log_in
+
+        return log_in(self, given, limit)
+
+    def address(self, conninfo: str) -> str:
+        from ggshell.connectors.mysql.login import parse_login
+
+        return parse_login(conninfo).shown
+
+    def files(self, home: Path, login: str) -> tuple[Path, ...]:
+        from ggshell.connectors.mysql.login import parse_login
+
+        return parse_login(login).files(home)
+
+    # What processes ask
+
+    vendor = "MySQL"
+
+    def connection_string(self, home: Path, userid: str, password: str, source: str) -> str:
+        from ggshell.connectors.mysql.login import parse_login
+
+        return str(parse_login(userid, password or None, source))
+
+
+CONNECTOR = MysqlConnector()

@@ -1,0 +1,82 @@
+"""A login to a MariaDB or MySQL server. Its connection stays open for the following statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ggshell.clock import local_text
+from ggshell.connectors.logged_in import Column, Credentials, LoggedIn
+from ggshell.connectors.mysql.login import parse_login
+from ggshell.connectors.mysql.session import ServerVersion, connect, execute, server_version
+from ggshell.errors import NotFoundError
+from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from ggshell.connectors.connector import Connector
+    from ggshell.time_limit import TimeLimit
+
+SYSTEM_SCHEMAS = ("information_schema", "performance_schema", "mysql", "sys")
+"""The databases of the server itself."""
+
+
+class MysqlLogin(LoggedIn):
+    """A login to MariaDB or MySQL."""
+
+    def __init__(
+        self, connector: Connector, conninfo: str, connection: Connection[Any], limit: TimeLimit | None
+    ) -> None:
+        self.server: ServerVersion = server_version(connection)
+        address = parse_login(conninfo)
+        super().__init__(connector, conninfo, address.user, address.database or address.shown, self.server.text)
+        self._connection = connection
+        self._limit = limit
+
+    @property
+    def connection(self) -> Connection[Any]:
+        """The connection, opened again if it was lost. Raises DatabaseError, ConnectionLostError."""
+        if not self._connection.open:
+            self._connection = connect(self.conninfo, limit=self._limit)
+        return self._connection
+
+    def greeting(self, now: int) -> tuple[str, ...]:
+        ((charset,),) = execute(self.connection, "SELECT @@GLOBAL.character_set_server")
+        moment = local_text(now)
+        return (
+            f"{moment}  INFO    OGG-03036  Database character set identified as {charset}.",
+            "",
+            f"{moment}  INFO    OGG-03037  Session character set identified as UTF-8.",
+            *super().greeting(now),
+            f"{self.server.product} {self.server.shown}.",
+        )
+
+    def tables(self) -> list[TableName]:
+        rows = execute(
+            self.connection,
+            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE',"
+            " 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN %s ORDER BY 1, 2",
+            [SYSTEM_SCHEMAS],
+        )
+        return [TableName(owner, name) for owner, name in rows]
+
+    def columns(self, table: TableName) -> list[Column]:
+        rows = execute(
+            self.connection,
+            "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_KEY FROM information_schema.COLUMNS"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION",
+            list(table),
+        )
+        if not rows:
+            raise NotFoundError(f"table {table} does not exist")
+        return [Column(name, kind, nullable == "YES", key == "PRI") for name, kind, nullable, key in rows]
+
+    def close(self) -> None:
+        if self._connection.open:
+            self._connection.close()
+
+
+def log_in(connector: Connector, given: Credentials, limit: TimeLimit | None) -> MysqlLogin:
+    """Connect to a server. Raises DatabaseError, ConnectionLostError."""
+    conninfo = str(parse_login(given.userid, given.password, given.source))
+    return MysqlLogin(connector, conninfo, connect(conninfo, limit=limit), limit)
