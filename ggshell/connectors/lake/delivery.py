@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.effects import RecordChange, effects
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables
+from ggshell.connectors.lake.rows import log_rows, table_change
 from ggshell.errors import ApplyError
 from ggshell.query.splits import metadata_records
 from ggshell.record.definition import TableDefinition
@@ -21,7 +22,7 @@ from ggshell.trail.name import TrailName
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 Wanted = Callable[[TableName], bool]
 Count = Callable[[TableName, int, int], None]
@@ -69,7 +70,7 @@ class LakeDelivery:
         self._definitions: dict[TableName, TableDefinition] = {}
         self._keyless: set[TableName] = set()
 
-    def write(self, spark: SparkSession, rows: DataFrame, number: int) -> None:
+    def write(self, rows: DataFrame, number: int) -> None:
         """Write a batch unless it is already committed. Raises ApplyError, DiskError."""
         done = self.committed
         if done is not None and number <= done.batch:
@@ -82,9 +83,9 @@ class LakeDelivery:
             if last is None:
                 return
             counts = [each for each in self._counts(rows) if self._wanted(each[0]) and self._is_of_table(*each)]
-            batch = LakeBatch(number, self._behind(last))
             versions = dict(done.tables) if done is not None else {}
-            self._write_tables(spark, rows, counts, batch, versions)
+            batch = LakeBatch(number, self._behind(last), dict(versions))
+            self._write_tables(rows, counts, batch, versions)
             total = sum(count for _, _, count in counts)
             commit = LakeCommit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
             # The commit must not survive without its data files. No form syncs them, and only the form knows their
@@ -101,7 +102,6 @@ class LakeDelivery:
 
     def _write_tables(
         self,
-        spark: SparkSession,
         rows: DataFrame,
         counts: Sequence[tuple[TableName, int, int]],
         batch: LakeBatch,
@@ -114,13 +114,13 @@ class LakeDelivery:
         kept = rows.where(rows["owner"].isNotNull() & _named(rows).isin(*map(_joined, names)))
         fresh = self._fresh(kept, None)
         if fresh is kept or not fresh.isEmpty():
-            self._tables.append(fresh, batch)
+            self._tables.append_log(log_rows(fresh), batch)
         rows_only = kept.where(kept["io_type"] != int(IoType.DDL))
         for name in sorted({name for name, io_type, _ in counts if io_type != IoType.DDL}):
             definition = self._definition(name)
             if definition.key:
                 mine = self._fresh(rows_only.where(_named(rows_only) == _joined(name)), name)
-                self._merge(spark, mine, definition, batch, versions)
+                self._merge(mine, definition, batch, versions)
             elif name not in self._keyless:
                 self._keyless.add(name)
                 self._told(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
@@ -133,14 +133,7 @@ class LakeDelivery:
         seqno, rba = reached
         return rows.where((rows["seqno"] > seqno) | ((rows["seqno"] == seqno) & (rows["rba"] >= rba)))
 
-    def _merge(
-        self,
-        spark: SparkSession,
-        rows: DataFrame,
-        definition: TableDefinition,
-        batch: LakeBatch,
-        versions: dict[str, int],
-    ) -> None:
+    def _merge(self, rows: DataFrame, definition: TableDefinition, batch: LakeBatch, versions: dict[str, int]) -> None:
         key = [definition.columns[index].name for index in definition.key]
         found = effects(
             (
@@ -151,7 +144,11 @@ class LakeDelivery:
             key,
         )
         if found.by_key or found.cleared:
-            self._tables.merge(spark, definition, found, batch, versions.get(str(definition.name)))
+            held = self._tables.held(definition.name, batch)
+            change = table_change(definition, found, held, self._tables.fitting)
+            if change.changed:
+                self._told(f"Rewriting {definition.name}: the type of {', '.join(change.changed)} has changed.")
+            self._tables.apply(change, batch)
             versions[str(definition.name)] = batch.number
 
     def _behind(self, last: Last) -> TrailPosition:

@@ -79,7 +79,7 @@ class LakeReplicat:
         self._log.claim()
         self._held = contextlib.ExitStack()
         self._held.enter_context(self._log.held())
-        tables = open_tables(self._target, context.group, self._warn)
+        tables = open_tables(self._target, context.group)
         self._delivery = LakeDelivery(tables, self._trail, self._log, self._wanted, self._counted, self._warn)
         self._saved: LakeCommit | None = None
         self._refused: GgsError | None = None
@@ -199,7 +199,7 @@ class LakeReplicat:
 
     def _batch(self, rows: DataFrame, number: int) -> None:
         try:
-            self._delivery.write(rows.sparkSession, rows, number)
+            self._delivery.write(rows, number)
         except GgsError as error:
             self._refused = error
             raise

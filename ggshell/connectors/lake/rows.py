@@ -1,19 +1,19 @@
-"""A batch's rows in Arrow, for forms that change a table in place: the rows of the log, and a table's rows after the batch.
+"""The change of a current table from a batch's effects: complete new rows in Arrow, with the table's columns.
 
-In addition to a table's own columns there is ``_key``, the key's values as one text, which identifies rows. Columns follow
-the source: a new column is added; a column that the source has dropped keeps its values; if a type has changed, the whole
-table is rewritten, with each value converted again from its text.
+Columns follow the source: a new column is added; a column that the source has dropped keeps its values; if a type has
+changed, the whole table is rewritten, with each value converted again from its text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ggshell.connectors.lake.effects import Effects
+from ggshell.connectors.lake.forms import KEY, HeldTable, TableChange
 from ggshell.errors import ApplyError
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.query.values import arrow_type, texts, typed
@@ -22,32 +22,11 @@ from ggshell.record.definition import TableDefinition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KEY = "_key"
 Fit = Callable[[pa.DataType], pa.DataType]
-Read = Callable[[Collection[str] | None], pa.Table]
 _PLAIN = {
     **dict.fromkeys([pa.large_string(), pa.string_view()], pa.string()),
     **dict.fromkeys([pa.large_binary(), pa.binary_view()], pa.binary()),
 }
-
-
-class HeldTable(NamedTuple):
-    """An existing table: its columns, and a function that reads its rows by key, or all rows (None)."""
-
-    schema: pa.Schema
-    read: Read
-
-
-class TableWrite(NamedTuple):
-    """A write: ``rows`` replace those with the keys ``touched``, or all rows if ``touched`` is None.
-
-    ``added``: columns that the table does not have; ``changed``: the names of columns with another type.
-    """
-
-    rows: pa.Table
-    touched: list[str] | None
-    added: list[pa.Field]
-    changed: list[str]
 
 
 def log_rows(rows: DataFrame) -> pa.Table:
@@ -60,29 +39,33 @@ def plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, _PLAIN.get(field.type, field.type)) for field in schema])
 
 
-def next_rows(
+def table_change(
     definition: TableDefinition, effects: Effects, held: HeldTable | None, fit: Fit = lambda kind: kind
-) -> TableWrite:
-    """The write that applies a batch to a table (None: it does not exist yet).
+) -> TableChange:
+    """The change that applies a batch to a table (None: it does not exist yet).
 
     ``fit`` replaces types that a form does not have.
     """
     wanted = _schema(definition, fit)
+    keys = pa.array(list(effects.by_key), pa.string())
     if held is None:
-        return TableWrite(_laid(wanted.empty_table(), effects, wanted), None, [], [])
+        return TableChange(definition, _laid(wanted.empty_table(), effects, wanted), keys, cleared=True)
     there = {field.name: field.type for field in plain(held.schema)}
-    added = [field for field in wanted if field.name not in there]
-    changed = [field.name for field in wanted if there.get(field.name, field.type) != field.type]
+    added = tuple(field for field in wanted if field.name not in there)
+    changed = tuple(field.name for field in wanted if there.get(field.name, field.type) != field.type)
     schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
     if effects.cleared:
-        return TableWrite(_laid(schema.empty_table(), effects, schema), None, added, changed)
+        rows = _laid(schema.empty_table(), effects, schema)
+        return TableChange(definition, rows, keys, cleared=True, added=added, changed=changed)
     bases = {each.base for each in effects.by_key.values() if each.base is not None and each.values is not None}
-    before = _retyped(_read(held, None if changed else bases), schema) if changed or bases else schema.empty_table()
+    wants = None if changed else pa.array(sorted(bases), pa.string())
+    before = _retyped(_read(held, wants), schema) if changed or bases else schema.empty_table()
     rows = _laid(before, effects, schema)
     if not changed:
-        return TableWrite(rows, list(effects.by_key), added, changed)
-    untouched = pc.invert(pc.is_in(before[KEY], pa.array(list(effects.by_key), pa.string())))
-    return TableWrite(pa.concat_tables([before.filter(untouched), rows]), None, added, changed)
+        return TableChange(definition, rows, keys, added=added)
+    untouched = pc.invert(pc.is_in(before[KEY], keys))
+    rows = pa.concat_tables([before.filter(untouched), rows])
+    return TableChange(definition, rows, keys, cleared=True, added=added, changed=changed)
 
 
 def _schema(definition: TableDefinition, fit: Fit) -> pa.Schema:
@@ -98,8 +81,8 @@ def _type(schema: pa.Schema, name: str, otherwise: pa.DataType) -> pa.DataType:
     return schema.field(name).type if name in schema.names else otherwise
 
 
-def _read(held: HeldTable, keys: Collection[str] | None) -> pa.Table:
-    found = held.read(keys)
+def _read(held: HeldTable, keys: pa.Array | None) -> pa.Table:
+    found = held.rows(keys)
     return found.cast(plain(found.schema))
 
 

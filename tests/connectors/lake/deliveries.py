@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BEGIN = TrailPosition(0, 0)
-WRITES = ("append", "merge")
+WRITES = ("append_log", "apply")
 
 
 class ProcessEnded(BaseException):
@@ -66,10 +66,10 @@ class Deliveries:
         self, number: int, first: TrailPosition, last: TrailPosition, writes: int | None = None, commits: bool = True
     ) -> None:
         """Start a process that writes one batch and ends: after ``writes`` writes, if given, or before the commit."""
-        tables: Any = FailingTables(open_tables(self.lake.target, "LAKE", self.messages.append), writes)
+        tables: Any = FailingTables(open_tables(self.lake.target, "LAKE"), writes)
         log = CommitLog(self.lake.target, "LAKE") if commits else FailingCommitLog(self.lake.target, "LAKE")
         delivery = LakeDelivery(tables, self.lake.trail, log, lambda _: True, self._count, self.messages.append)
-        delivery.write(self._spark, self.rows(first, last), number)
+        delivery.write(self.rows(first, last), number)
 
     def _count(self, table: TableName, _: int, number: int) -> None:
         self.counted[str(table)] = self.counted.get(str(table), 0) + number

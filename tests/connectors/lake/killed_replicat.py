@@ -16,16 +16,16 @@ from ggshell.groups.__main__ import run_as
 FORMS: dict[str, type[Any]] = {"parquet": ParquetTables, "delta": DeltaTables, "iceberg": IcebergTables}
 
 
-def kill_after_first_merge(tables: type[Any]) -> None:
-    merge = tables.merge
+def kill_after_first_table(tables: type[Any]) -> None:
+    apply = tables.apply
 
-    def merge_and_kill(*arguments: Any) -> None:
-        merge(*arguments)
+    def apply_and_kill(*arguments: Any) -> None:
+        apply(*arguments)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    tables.merge = merge_and_kill
+    tables.apply = apply_and_kill
 
 
 if __name__ == "__main__":
-    kill_after_first_merge(FORMS[sys.argv[1]])
+    kill_after_first_table(FORMS[sys.argv[1]])
     sys.exit(run_as(sys.argv[2:], lambda kind, home, group: replicat.run(home, group)))

@@ -5,23 +5,54 @@ A lake has one table of all changes, the log, and one table with the current sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
-from ggshell.connectors.lake.effects import Effects
+import pyarrow as pa
+
 from ggshell.connectors.lake.target import LakeTarget, TableForm
 from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+KEY = "_key"
+"""The column that identifies a row of a current table: the values of the key as one text."""
 
 
 class LakeBatch(NamedTuple):
-    """A batch to be written to a lake: its number, and the trail position after it."""
+    """A batch to be written to a lake: its number, and the trail position after it.
+
+    ``versions``: the version of each current table before the batch (``owner.table`` -> batch number), as the last commit
+    names it.
+    """
 
     number: int
     position: TrailPosition
+    versions: Mapping[str, int] = MappingProxyType({})
+
+
+class HeldTable(NamedTuple):
+    """An existing current table: its columns, and a function that reads its rows by key, or all rows (None)."""
+
+    schema: pa.Schema
+    rows: Callable[[pa.Array | None], pa.Table]
+
+
+class TableChange(NamedTuple):
+    """What a batch changes in a current table. A form applies it in one atomic write.
+
+    ``rows``: the complete new rows, with ``KEY``, in the columns that the table has after the change; ``replaced``: the keys
+    whose earlier rows go, which include the keys of ``rows`` and may be absent from the table; ``cleared``: all earlier rows
+    go. ``added``: columns that the table does not have yet; ``changed``: the names of columns whose type changes (then the
+    table is rewritten: ``cleared``).
+    """
+
+    definition: TableDefinition
+    rows: pa.Table
+    replaced: pa.Array
+    cleared: bool = False
+    added: tuple[pa.Field, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 class LakeTables(Protocol):
@@ -38,28 +69,29 @@ class LakeTables(Protocol):
         It is called before each write and refreshes the table, because others may have compacted its files.
         """
 
-    def append(self, rows: DataFrame, batch: LakeBatch) -> None:
-        """Add changes to the log."""
+    def held(self, name: TableName, batch: LakeBatch) -> HeldTable | None:
+        """A current table as it is before a batch; None if it does not exist. Raises StoreError."""
 
-    def merge(
-        self, spark: SparkSession, definition: TableDefinition, effects: Effects, batch: LakeBatch, before: int | None
-    ) -> None:
-        """Apply a batch to a table's rows. Raises ApplyError.
+    def fitting(self, kind: pa.DataType) -> pa.DataType:
+        """The type that the form has for an Arrow type."""
 
-        ``before``: the last batch that changed them.
-        """
+    def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
+        """Add changes to the log. Raises ApplyError."""
+
+    def apply(self, change: TableChange, batch: LakeBatch) -> None:
+        """Apply a batch's change to a current table; creates the table if it does not exist. Raises ApplyError."""
 
 
-def open_tables(target: LakeTarget, group: str, told: Callable[[str], None]) -> LakeTables:
-    """The tables of a lake. ``told`` receives messages for the administrator. Raises StoreError."""
+def open_tables(target: LakeTarget, group: str) -> LakeTables:
+    """The tables of a lake. Raises StoreError."""
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta import DeltaTables
 
-        return DeltaTables(target.folder, group, told)
+        return DeltaTables(target.folder, group)
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg import IcebergTables
 
-        return IcebergTables(target.folder, group, told)
+        return IcebergTables(target.folder, group)
     from ggshell.connectors.lake.forms.parquet import ParquetTables
 
     return ParquetTables(target.folder)

@@ -9,26 +9,20 @@ in the trail: file number and RBA in one number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from ggshell.connectors.lake.effects import Effects
-from ggshell.connectors.lake.forms import LakeBatch
-from ggshell.connectors.lake.rows import KEY, HeldTable, TableWrite, log_rows, next_rows, plain
+from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.rows import plain
 from ggshell.errors import ApplyError, StoreError
-from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition, text_literal
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 RBA_BITS = 33
 """The bits for the RBA. A trail file has 2,000 MB plus the rest of its last transaction, so 8 GB are enough."""
@@ -38,10 +32,9 @@ _GONE = "_gone"
 class DeltaTables:
     """The Delta tables in a folder."""
 
-    def __init__(self, folder: Path, group: str, told: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, group: str) -> None:
         self._folder = folder
         self._application = f"ggshell/{group.upper()}"
-        self._told = told
         self._opened: dict[Path, DeltaTable] = {}
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
@@ -52,40 +45,40 @@ class DeltaTables:
         version = table.transaction_version(self._application)
         return None if version is None else TrailPosition(version >> RBA_BITS, version & ((1 << RBA_BITS) - 1))
 
-    def append(self, rows: DataFrame, batch: LakeBatch) -> None:
+    def held(self, name: TableName, batch: LakeBatch) -> HeldTable | None:
+        table = self._table(self._path(name))
+        return None if table is None else HeldTable(pa.schema(table.schema().to_arrow()), partial(_rows, table))
+
+    def fitting(self, kind: pa.DataType) -> pa.DataType:
+        return kind
+
+    def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
         path = self._path(None)
-        data = log_rows(rows)
         with _refusing("the log"):
             write_deltalake(
                 self._table(path) or path,
-                data,
+                rows,
                 mode="append",
                 partition_by=["owner", "table"],
                 commit_properties=self._commit(batch),
             )
 
-    def merge(
-        self, spark: SparkSession, definition: TableDefinition, effects: Effects, batch: LakeBatch, before: int | None
-    ) -> None:
-        path = self._path(definition.name)
+    def apply(self, change: TableChange, batch: LakeBatch) -> None:
+        path = self._path(change.definition.name)
         table = self._table(path)
-        held = HeldTable(pa.schema(table.schema().to_arrow()), partial(_rows, table)) if table is not None else None
-        found = next_rows(definition, effects, held)
-        if found.changed:
-            self._told(f"Rewriting {definition.name}: the type of {', '.join(found.changed)} has changed.")
-        with _refusing(str(definition.name)):
+        with _refusing(str(change.definition.name)):
             if table is not None:
-                _allow_local_times(table, found.rows.schema)
-            if table is None or found.touched is None:
+                _allow_local_times(table, change.rows.schema)
+            if table is None or change.cleared:
                 write_deltalake(
                     table or path,
-                    found.rows,
+                    change.rows,
                     mode="overwrite",
                     schema_mode="overwrite",
                     commit_properties=self._commit(batch),
                 )
             else:
-                _merge(table, found, found.touched, self._commit(batch))
+                _merge(table, change, self._commit(batch))
 
     def _path(self, name: TableName | None) -> Path:
         return self._folder / "log" if name is None else self._folder / "current" / str(name)
@@ -116,26 +109,25 @@ def _allow_local_times(table: DeltaTable, schema: pa.Schema) -> None:
         table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
 
 
-def _rows(table: DeltaTable, keys: Collection[str] | None) -> pa.Table:
+def _rows(table: DeltaTable, keys: pa.Array | None) -> pa.Table:
     """A table's rows with some keys, or all rows. Files that cannot contain the keys are not read."""
     if keys is None:
         return pa.table(table.scan())
-    low, high = text_literal(min(keys)), text_literal(max(keys))
-    wanted = pa.array(list(keys), pa.string())
+    reach = pc.min_max(keys)
+    low, high = text_literal(reach["min"].as_py()), text_literal(reach["max"].as_py())
     reader = pa.RecordBatchReader.from_stream(table.scan(predicate=f"{KEY} BETWEEN {low} AND {high}"))
     schema = plain(reader.schema)
-    found = [batch.filter(pc.is_in(batch.column(KEY), wanted)) for batch in (batch.cast(schema) for batch in reader)]
+    found = [batch.filter(pc.is_in(batch.column(KEY), keys)) for batch in (batch.cast(schema) for batch in reader)]
     return pa.Table.from_batches(found, schema)
 
 
-def _merge(table: DeltaTable, found: TableWrite, touched: list[str], commit: CommitProperties) -> None:
-    """Replace the rows with the touched keys, in one commit."""
-    gone = pc.invert(pc.is_in(pa.array(touched, pa.string()), found.rows[KEY].combine_chunks()))
-    keys = pa.array(touched, pa.string()).filter(gone)
-    left = pa.table({KEY: keys, **{name: pa.nulls(len(keys), kind) for name, kind in _own(found.rows)}})
+def _merge(table: DeltaTable, change: TableChange, commit: CommitProperties) -> None:
+    """Replace the rows with the replaced keys, in one commit."""
+    keys = change.replaced.filter(pc.invert(pc.is_in(change.replaced, change.rows[KEY].combine_chunks())))
+    left = pa.table({KEY: keys, **{name: pa.nulls(len(keys), kind) for name, kind in _own(change.rows)}})
     source = pa.concat_tables(
         [
-            found.rows.append_column(_GONE, pa.repeat(False, found.rows.num_rows)),
+            change.rows.append_column(_GONE, pa.repeat(False, change.rows.num_rows)),
             left.append_column(_GONE, pa.repeat(True, len(keys))),
         ]
     )

@@ -9,29 +9,23 @@ Each write is one catalog transaction, which also sets the table's property ``gg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
 from pyiceberg.table import Table, Transaction
 from sqlalchemy.exc import SQLAlchemyError
 
-from ggshell.connectors.lake.effects import Effects
-from ggshell.connectors.lake.forms import LakeBatch
-from ggshell.connectors.lake.rows import KEY, HeldTable, TableWrite, log_rows, next_rows
+from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
 from ggshell.errors import ApplyError, DiskError
-from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 CATALOG = "catalog.db"
 LOG = ("_ggshell", "log")
@@ -51,14 +45,13 @@ def open_catalog(folder: Path) -> SqlCatalog:
 class IcebergTables:
     """The Iceberg tables in a folder."""
 
-    def __init__(self, folder: Path, group: str, told: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, group: str) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DiskError(f"cannot create {folder}: {error.strerror}") from error
         self._folder = folder
         self._property = f"ggshell.{group.upper()}"
-        self._told = told
         self._catalog = open_catalog(folder)
         self._opened: dict[TableName | None, Table] = {}
 
@@ -70,31 +63,30 @@ class IcebergTables:
         seqno, _, rba = text.partition(":")
         return TrailPosition(int(seqno), int(rba))
 
-    def append(self, rows: DataFrame, batch: LakeBatch) -> None:
-        data = log_rows(rows)
-        with _refusing("the log"), self._transaction(None, data.schema) as transaction:
-            transaction.append(data, snapshot_properties=_summary(batch))
+    def held(self, name: TableName, batch: LakeBatch) -> HeldTable | None:
+        table = self._table(name)
+        return None if table is None else HeldTable(table.schema().as_arrow(), partial(_rows, table))
+
+    def fitting(self, kind: pa.DataType) -> pa.DataType:
+        """Iceberg has no small integers."""
+        return pa.int32() if kind == pa.int16() else kind
+
+    def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
+        with _refusing("the log"), self._transaction(None, rows.schema) as transaction:
+            transaction.append(rows, snapshot_properties=_summary(batch))
             self._mark(transaction, batch)
 
-    def merge(
-        self, spark: SparkSession, definition: TableDefinition, effects: Effects, batch: LakeBatch, before: int | None
-    ) -> None:
-        name = definition.name
+    def apply(self, change: TableChange, batch: LakeBatch) -> None:
+        name = change.definition.name
         table = self._table(name)
-        held = HeldTable(table.schema().as_arrow(), partial(_rows, table)) if table is not None else None
-        found = next_rows(definition, effects, held, _fitting)
-        if found.changed:
-            self._told(f"Rewriting {name}: the type of {', '.join(found.changed)} has changed.")
-        with _refusing(str(name)), self._transaction(name, found.rows.schema) as transaction:
-            _evolve(transaction, found)
-            if table is None:
-                transaction.append(found.rows, snapshot_properties=_summary(batch))
-            else:
-                there = _rows(table, found.touched, (KEY,)).num_rows
-                if there:
-                    which = AlwaysTrue() if found.touched is None else _with_keys(found.touched)
+        keys = None if change.cleared else change.replaced
+        with _refusing(str(name)), self._transaction(name, change.rows.schema) as transaction:
+            if table is not None:
+                _evolve(transaction, change)
+                if _rows(table, keys, (KEY,)).num_rows:
+                    which = AlwaysTrue() if keys is None else _with_keys(keys)
                     transaction.delete(which, snapshot_properties=_summary(batch))
-                transaction.append(found.rows, snapshot_properties=_summary(batch))
+            transaction.append(change.rows, snapshot_properties=_summary(batch))
             self._mark(transaction, batch)
 
     @contextmanager
@@ -136,28 +128,25 @@ def _summary(batch: LakeBatch) -> dict[str, str]:
     return {"ggshell.batch": str(batch.number)}
 
 
-def _fitting(kind: pa.DataType) -> pa.DataType:
-    """Iceberg has no small integers."""
-    return pa.int32() if kind == pa.int16() else kind
-
-
-def _with_keys(keys: Collection[str]) -> BooleanExpression:
+def _with_keys(keys: pa.Array) -> BooleanExpression:
     """A filter for rows with these keys. The range lets Iceberg skip files, which a long list alone does not."""
-    return And(GreaterThanOrEqual(KEY, min(keys)), LessThanOrEqual(KEY, max(keys)), In(KEY, set(keys)))
+    reach = pc.min_max(keys)
+    low, high = reach["min"].as_py(), reach["max"].as_py()
+    return And(GreaterThanOrEqual(KEY, low), LessThanOrEqual(KEY, high), In(KEY, set(keys.to_pylist())))
 
 
-def _rows(table: Table, keys: Collection[str] | None, columns: tuple[str, ...] = ("*",)) -> pa.Table:
+def _rows(table: Table, keys: pa.Array | None, columns: tuple[str, ...] = ("*",)) -> pa.Table:
     """A table's rows with some keys, or all rows."""
     return table.scan(AlwaysTrue() if keys is None else _with_keys(keys), columns).to_arrow()
 
 
-def _evolve(transaction: Transaction, found: TableWrite) -> None:
+def _evolve(transaction: Transaction, change: TableChange) -> None:
     """Add new columns, and recreate columns whose type has changed; their values are among the rows."""
-    if found.changed:
+    if change.changed:
         with transaction.update_schema(allow_incompatible_changes=True) as update:
-            for name in found.changed:
+            for name in change.changed:
                 update.delete_column((name,))
-    new = [*found.added, *(found.rows.schema.field(name) for name in found.changed)]
+    new = [*change.added, *(change.rows.schema.field(name) for name in change.changed)]
     if new:
         with transaction.update_schema() as update:
             update.union_by_name(pa.schema(new))
