@@ -1,0 +1,157 @@
+"""Replaces rows of an Iceberg table without rewriting its large files (merge-on-read).
+
+A snapshot adds a file with the new rows and a position delete file that marks the earlier ones. Small files and files with
+many deleted rows are rewritten instead (``file_plan``). Of each partition one delete file at most is open: it is replaced by
+a longer one until it has ``SEALED_ROWS`` rows, so neither the number of delete files nor the cost of a write grows with the
+number of writes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import _determine_partitions
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.typedef import Record
+from pyroaring import BitMap
+
+from ggshell.connectors.lake import file_plan
+from ggshell.connectors.lake.file_plan import WriteRules
+from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, partition_of
+from ggshell.connectors.lake.forms.iceberg_snapshot import FileChange, FileChanges, LiveFiles, Snapshots
+from ggshell.connectors.lake.key_index import KeyIndexes
+
+SEALED_ROWS = 100_000
+PARQUET_RATIO = 3
+"""How much smaller rows are in Parquet than in Arrow, before a file of the table shows it."""
+
+
+class RowChanges:
+    """Finds and replaces rows of one table by key. ``cache``: a folder for the indexes of its files."""
+
+    def __init__(self, io: FileIO, cache: Path, rules: WriteRules, target_bytes: Callable[[], int]) -> None:
+        self._io = io
+        self._rules = rules
+        self._target_bytes = target_bytes
+        self._snapshots = Snapshots(io)
+        self._indexes = KeyIndexes(cache)
+
+    def rows(self, table: Table, keys: pa.Array) -> pa.Table:
+        """The rows with these keys."""
+        live, files = self._read(table.metadata)
+        found = [files.arrow_schema.empty_table()]
+        for path, positions in self._hits(live, files, keys).items():
+            found.append(files.rows_at(path, np.asarray(positions.to_array(), np.int64)))
+        return pa.concat_tables(found)
+
+    def replace(
+        self, transaction: Transaction, rows: pa.Table, replaced: pa.Array, properties: Mapping[str, str]
+    ) -> None:
+        """Add rows, and delete those with the keys ``replaced``, in one snapshot.
+
+        Raises CommitFailedException, here or when the transaction ends, if the table has another snapshot meanwhile: refresh
+        it and try again.
+        """
+        live, files = self._read(transaction.table_metadata)
+        hits = self._hits(live, files, replaced)
+        change = self._change(transaction.table_metadata, files, live, hits, rows)
+        if not change.added and not change.removed:
+            return
+        operation = Operation.OVERWRITE if change.removed or hits else Operation.APPEND
+        FileChanges(transaction, live, change, operation, properties).commit()
+
+    def _read(self, metadata: TableMetadata) -> tuple[LiveFiles, TableFiles]:
+        live = self._snapshots.read(metadata)
+        self._indexes.retain(live.data)
+        return live, TableFiles(metadata, self._io)
+
+    def _hits(self, live: LiveFiles, files: TableFiles, keys: pa.Array) -> dict[str, BitMap]:
+        """The positions of live rows with these keys, by data file."""
+        found = {
+            path: BitMap(hits.positions.astype(np.uint32)) - live.dead_of(path)
+            for path, hits in self._indexes.find(keys, live.data, files.keys).items()
+        }
+        return {path: positions for path, positions in found.items() if positions}
+
+    def _change(
+        self, metadata: TableMetadata, files: TableFiles, live: LiveFiles, hits: Mapping[str, BitMap], rows: pa.Table
+    ) -> FileChange:
+        fresh = dict(_partitioned(metadata, rows)) if rows.num_rows else {}
+        planned = [
+            file_plan.DataFile(
+                path, file.record_count, file.file_size_in_bytes, len(live.dead_of(path)), repr(partition_of(file))
+            )
+            for path, file in live.data.items()
+        ]
+        rewritten = file_plan.files_to_rewrite(
+            planned,
+            {path: len(positions) for path, positions in hits.items()},
+            rows.nbytes // PARQUET_RATIO,
+            self._rules,
+            [repr(partition) for partition in fresh],
+        )
+        added: list[DataFile] = []
+        old: dict[Partition, list[str]] = defaultdict(list)
+        for path in sorted(rewritten):
+            old[partition_of(live.data[path])].append(path)
+        for partition in {**old, **fresh}:
+            parts = chain(
+                _left(files, live, hits, old.get(partition, [])), [fresh[partition]] if partition in fresh else []
+            )
+            added += files.write_rows(parts, partition, self._rows_in_file(live, rows))
+        marks, unmarked = open_deletes(live, {path: hits[path] for path in hits if path not in rewritten}, rewritten)
+        added += [files.write_deletes(marked, partition) for partition, marked in marks.items()]
+        return FileChange(added, rewritten | unmarked)
+
+    def _rows_in_file(self, live: LiveFiles, rows: pa.Table) -> int:
+        size, count = rows.nbytes / PARQUET_RATIO, rows.num_rows
+        for file in live.data.values():
+            size, count = size + file.file_size_in_bytes, count + file.record_count
+        return max(1, int(self._target_bytes() * count / max(1.0, size)))
+
+
+def open_deletes(
+    live: LiveFiles, hits: Mapping[str, BitMap], gone: set[str]
+) -> tuple[dict[Partition, dict[str, BitMap]], set[str]]:
+    """The delete files to write, by partition, and the paths of those that go: replaced ones, and ones without a live row.
+
+    ``hits``: rows to mark; ``gone``: data files that are removed in the same snapshot.
+    """
+    marks: dict[Partition, dict[str, BitMap]] = defaultdict(dict)
+    for path, positions in hits.items():
+        marks[partition_of(live.data[path])][path] = positions
+    removed = set()
+    for path, marked in live.marked.items():
+        alive = {file: positions for file, positions in marked.items() if file in live.data and file not in gone}
+        partition = partition_of(live.deletes[path])
+        if not alive:
+            removed.add(path)
+        elif partition in marks and live.deletes[path].record_count < SEALED_ROWS:
+            removed.add(path)
+            for file, positions in alive.items():
+                marks[partition][file] = marks[partition].get(file, BitMap()) | positions
+    return dict(marks), removed
+
+
+def _left(files: TableFiles, live: LiveFiles, hits: Mapping[str, BitMap], paths: list[str]) -> Iterator[pa.Table]:
+    """The rows that stay of files that are rewritten."""
+    for path in paths:
+        yield from files.live_rows(path, live.dead_of(path) | hits.get(path, BitMap()))
+
+
+def _partitioned(metadata: TableMetadata, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
+    spec = metadata.spec()
+    if spec.is_unpartitioned():
+        yield (spec.spec_id, Record()), rows
+        return
+    for each in _determine_partitions(spec, metadata.schema(), rows):
+        yield (spec.spec_id, each.partition_key.partition), each.arrow_table_partition
