@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+TARGET_BYTES = 128 << 20
+"""The size of the largest files that are written."""
 MERGE_FACTOR = 6
 SMALLEST_TIER = 64 << 10
 """Bytes below which all files are of the same, lowest tier."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import open_tables
-from ggshell.connectors.lake.target import lake_target
+from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.groups.lifecycle import GroupContext, run_group
@@ -79,7 +79,7 @@ class LakeReplicat:
         self._log.claim()
         self._held = contextlib.ExitStack()
         self._held.enter_context(self._log.held())
-        tables = open_tables(self._target, context.group)
+        tables = open_tables(self._target, context.group, index_cache(context.home, context.group))
         self._delivery = LakeDelivery(tables, self._trail, self._log, self._wanted, self._counted, self._warn)
         self._saved: LakeCommit | None = None
         self._refused: GgsError | None = None

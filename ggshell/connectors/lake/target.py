@@ -35,6 +35,11 @@ class LakeTarget(NamedTuple):
     folder: Path
 
 
+def index_cache(home: Home, group: str) -> Path:
+    """The folder for a group's indexes of its lake's files. Without them, they are made again when they are needed."""
+    return home.root / "dirtmp" / "lakes" / group.upper()
+
+
 def lake_target(home: Home, text: str) -> LakeTarget:
     """Parse the value of TARGET.
 

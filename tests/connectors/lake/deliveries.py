@@ -9,6 +9,7 @@ from lakes import Lake
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import LakeTables, open_tables
+from ggshell.connectors.lake.target import index_cache
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Deliveries:
         self, number: int, first: TrailPosition, last: TrailPosition, writes: int | None = None, commits: bool = True
     ) -> None:
         """Start a process that writes one batch and ends: after ``writes`` writes, if given, or before the commit."""
-        tables: Any = FailingTables(open_tables(self.lake.target, "LAKE"), writes)
+        tables: Any = FailingTables(open_tables(self.lake.target, "LAKE", index_cache(self.lake.home, "LAKE")), writes)
         log = CommitLog(self.lake.target, "LAKE") if commits else FailingCommitLog(self.lake.target, "LAKE")
         delivery = LakeDelivery(tables, self.lake.trail, log, lambda _: True, self._count, self.messages.append)
         delivery.write(self.rows(first, last), number)

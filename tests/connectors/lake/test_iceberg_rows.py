@@ -38,7 +38,7 @@ class Orders:
         self.open()
 
     def open(self) -> None:
-        self.changes = RowChanges(self.table.io, self.cache, WriteRules(), lambda: TARGET)
+        self.changes = RowChanges(self.table.io, self.cache, WriteRules(), TARGET)
 
     def replace(self, values: dict[int, str], gone: Collection[int] = ()) -> None:
         keys = pa.array([str(key) for key in (*values, *gone)], pa.string())

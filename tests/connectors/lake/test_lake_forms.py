@@ -38,7 +38,7 @@ class Tables:
         self.open()
 
     def open(self) -> LakeTables:
-        self.tables = open_tables(self.target, "LAKE")
+        self.tables = open_tables(self.target, "LAKE", self.target.folder.parent / "cache")
         return self.tables
 
     def merge(self, definition: TableDefinition, *changes: RecordChange) -> None:
@@ -107,7 +107,7 @@ def test_a_table_knows_its_last_batch(form: TableForm, tmp_path: Path) -> None:
         assert tables.tables.reached(PEOPLE.name) == TrailPosition(3, 200)
         assert tables.tables.reached(None) is None
         tables.open()
-    assert open_tables(tables.target, "OTHER").reached(PEOPLE.name) is None
+    assert open_tables(tables.target, "OTHER", tmp_path / "cache").reached(PEOPLE.name) is None
 
 
 @each_form

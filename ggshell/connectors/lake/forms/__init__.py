@@ -6,6 +6,7 @@ A lake has one table of all changes, the log, and one table with the current sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -82,8 +83,8 @@ class LakeTables(Protocol):
         """Apply a batch's change to a current table; creates the table if it does not exist. Raises ApplyError."""
 
 
-def open_tables(target: LakeTarget, group: str) -> LakeTables:
-    """The tables of a lake. Raises StoreError."""
+def open_tables(target: LakeTarget, group: str, cache: Path) -> LakeTables:
+    """The tables of a lake. ``cache``: a folder of this group for indexes that can be made again. Raises StoreError."""
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta import DeltaTables
 
@@ -91,7 +92,7 @@ def open_tables(target: LakeTarget, group: str) -> LakeTables:
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg import IcebergTables
 
-        return IcebergTables(target.folder, group)
+        return IcebergTables(target.folder, group, cache)
     from ggshell.connectors.lake.forms.parquet import ParquetTables
 
     return ParquetTables(target.folder)

@@ -9,24 +9,26 @@ Each write is one catalog transaction, which also sets the table's property ``gg
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
 from pyiceberg.table import Table, Transaction
 from sqlalchemy.exc import SQLAlchemyError
 
-from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.file_plan import TARGET_BYTES, WriteRules
+from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.errors import ApplyError, DiskError
 from ggshell.types import TableName, TrailPosition
 
+ATTEMPTS = 10
+"""How often a write is planned. Only maintenance, which commits rarely, writes to the same tables."""
 CATALOG = "catalog.db"
 LOG = ("_ggshell", "log")
 _PROPERTIES = {
@@ -45,7 +47,7 @@ def open_catalog(folder: Path) -> SqlCatalog:
 class IcebergTables:
     """The Iceberg tables in a folder."""
 
-    def __init__(self, folder: Path, group: str) -> None:
+    def __init__(self, folder: Path, group: str, cache: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -54,6 +56,8 @@ class IcebergTables:
         self._property = f"ggshell.{group.upper()}"
         self._catalog = open_catalog(folder)
         self._opened: dict[TableName | None, Table] = {}
+        self._cache = cache
+        self._rows: dict[TableName, RowChanges] = {}
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
         table = self._table(name)
@@ -65,7 +69,7 @@ class IcebergTables:
 
     def held(self, name: TableName, batch: LakeBatch) -> HeldTable | None:
         table = self._table(name)
-        return None if table is None else HeldTable(table.schema().as_arrow(), partial(_rows, table))
+        return None if table is None else HeldTable(table.schema().as_arrow(), partial(self._held_rows, name, table))
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         """Iceberg has no small integers."""
@@ -79,15 +83,28 @@ class IcebergTables:
     def apply(self, change: TableChange, batch: LakeBatch) -> None:
         name = change.definition.name
         table = self._table(name)
-        keys = None if change.cleared else change.replaced
-        with _refusing(str(name)), self._transaction(name, change.rows.schema) as transaction:
+        with _refusing(str(name)):
             if table is not None:
-                _evolve(transaction, change)
-                if _rows(table, keys, (KEY,)).num_rows:
-                    which = AlwaysTrue() if keys is None else _with_keys(keys)
-                    transaction.delete(which, snapshot_properties=_summary(batch))
-            transaction.append(change.rows, snapshot_properties=_summary(batch))
+                _again(table, partial(self._replace, table, change, batch))
+                return
+            with self._transaction(name, change.rows.schema) as transaction:
+                transaction.append(change.rows, snapshot_properties=_summary(batch))
+                self._mark(transaction, batch)
+
+    def _replace(self, table: Table, change: TableChange, batch: LakeBatch) -> None:
+        with table.transaction() as transaction:
+            _evolve(transaction, change)
+            keys = None if change.cleared else change.replaced
+            self._row_changes(change.definition.name, table).replace(transaction, change.rows, keys, _summary(batch))
             self._mark(transaction, batch)
+
+    def _row_changes(self, name: TableName, table: Table) -> RowChanges:
+        if name not in self._rows:
+            self._rows[name] = RowChanges(table.io, self._cache / quote(str(name), safe=""), WriteRules(), TARGET_BYTES)
+        return self._rows[name]
+
+    def _held_rows(self, name: TableName, table: Table, keys: pa.Array | None) -> pa.Table:
+        return table.scan().to_arrow() if keys is None else self._row_changes(name, table).rows(table, keys)
 
     @contextmanager
     def _transaction(self, name: TableName | None, schema: pa.Schema) -> Iterator[Transaction]:
@@ -128,16 +145,14 @@ def _summary(batch: LakeBatch) -> dict[str, str]:
     return {"ggshell.batch": str(batch.number)}
 
 
-def _with_keys(keys: pa.Array) -> BooleanExpression:
-    """A filter for rows with these keys. The range lets Iceberg skip files, which a long list alone does not."""
-    reach = pc.min_max(keys)
-    low, high = reach["min"].as_py(), reach["max"].as_py()
-    return And(GreaterThanOrEqual(KEY, low), LessThanOrEqual(KEY, high), In(KEY, set(keys.to_pylist())))
-
-
-def _rows(table: Table, keys: pa.Array | None, columns: tuple[str, ...] = ("*",)) -> pa.Table:
-    """A table's rows with some keys, or all rows."""
-    return table.scan(AlwaysTrue() if keys is None else _with_keys(keys), columns).to_arrow()
+def _again(table: Table, write: Callable[[], None]) -> None:
+    """Write to a table, and plan the write again if maintenance has replaced the snapshot that it was planned for."""
+    for _ in range(ATTEMPTS - 1):
+        with suppress(CommitFailedException):
+            write()
+            return
+        table.refresh()
+    write()
 
 
 def _evolve(transaction: Transaction, change: TableChange) -> None:

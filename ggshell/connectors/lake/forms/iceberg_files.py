@@ -23,7 +23,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 from pyroaring import BitMap
 
-from ggshell.connectors.lake.rows import KEY
+from ggshell.connectors.lake.forms import KEY
 
 ROW_GROUP_ROWS = 1 << 16
 """Rows that are read to get one of them. Smaller groups compress worse, larger ones make single rows expensive."""

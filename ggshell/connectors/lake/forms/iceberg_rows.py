@@ -9,7 +9,7 @@ number of writes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -38,7 +38,7 @@ PARQUET_RATIO = 3
 class RowChanges:
     """Finds and replaces rows of one table by key. ``cache``: a folder for the indexes of its files."""
 
-    def __init__(self, io: FileIO, cache: Path, rules: WriteRules, target_bytes: Callable[[], int]) -> None:
+    def __init__(self, io: FileIO, cache: Path, rules: WriteRules, target_bytes: int) -> None:
         self._io = io
         self._rules = rules
         self._target_bytes = target_bytes
@@ -54,20 +54,20 @@ class RowChanges:
         return pa.concat_tables(found)
 
     def replace(
-        self, transaction: Transaction, rows: pa.Table, replaced: pa.Array, properties: Mapping[str, str]
+        self, transaction: Transaction, rows: pa.Table, replaced: pa.Array | None, properties: Mapping[str, str]
     ) -> None:
-        """Add rows, and delete those with the keys ``replaced``, in one snapshot.
+        """Add rows, and delete those with the keys ``replaced`` (None: all earlier ones), in one snapshot.
 
         Raises CommitFailedException, here or when the transaction ends, if the table has another snapshot meanwhile: refresh
         it and try again.
         """
         live, files = self._read(transaction.table_metadata)
-        hits = self._hits(live, files, replaced)
-        change = self._change(transaction.table_metadata, files, live, hits, rows)
-        if not change.added and not change.removed:
-            return
-        operation = Operation.OVERWRITE if change.removed or hits else Operation.APPEND
-        FileChanges(transaction, live, change, operation, properties).commit()
+        if replaced is None:
+            change = self._all_new(transaction.table_metadata, files, live, rows)
+        else:
+            change = self._change(transaction.table_metadata, files, live, self._hits(live, files, replaced), rows)
+        if change.added or change.removed:
+            FileChanges(transaction, live, change, Operation.OVERWRITE, properties).commit()
 
     def _read(self, metadata: TableMetadata) -> tuple[LiveFiles, TableFiles]:
         live = self._snapshots.read(metadata)
@@ -112,11 +112,16 @@ class RowChanges:
         added += [files.write_deletes(marked, partition) for partition, marked in marks.items()]
         return FileChange(added, rewritten | unmarked)
 
+    def _all_new(self, metadata: TableMetadata, files: TableFiles, live: LiveFiles, rows: pa.Table) -> FileChange:
+        fresh = _partitioned(metadata, rows) if rows.num_rows else ()
+        added = (files.write_rows([part], partition, self._rows_in_file(live, rows)) for partition, part in fresh)
+        return FileChange(list(chain.from_iterable(added)), {*live.data, *live.deletes})
+
     def _rows_in_file(self, live: LiveFiles, rows: pa.Table) -> int:
         size, count = rows.nbytes / PARQUET_RATIO, rows.num_rows
         for file in live.data.values():
             size, count = size + file.file_size_in_bytes, count + file.record_count
-        return max(1, int(self._target_bytes() * count / max(1.0, size)))
+        return max(1, int(self._target_bytes * count / max(1.0, size)))
 
 
 def open_deletes(

@@ -1,7 +1,7 @@
 """The live files of an Iceberg table, and the commit of a snapshot that adds and removes any of them.
 
 PyIceberg writes no delete files. ``FileChanges`` is a snapshot producer of it that does, and that also replaces delete files.
-A manifest that the change does not concern is kept as it is if it is large; small ones are written anew together with what
+A manifest that the change does not concern is kept as it is if it is large; small ones are rewritten together with what
 is added, so a table has few manifests and a commit costs the same however many files the table has.
 """
 
