@@ -17,6 +17,7 @@ from ggshell.network.trail_readers import readers_of
 from ggshell.parameters.process_parameters import PurgeRule
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import TrailExtent
+from ggshell.trail.removing import remove_file
 from ggshell.types import TrailPosition
 
 _FILE = re.compile(r"(..)(?:\d{9}|\d{6})")
@@ -124,7 +125,7 @@ def purge(home: Home, rule: PurgeRule, now: int) -> list[Path]:
             mark = TrailExtent.of(name).mark
             for seqno in removable(_files(name), first_needed(needed, name), rule, now, mark.seqno if mark else None):
                 path = name.file(seqno)
-                path.unlink(missing_ok=True)
+                remove_file(path)
                 removed.append(path)
     except OSError as error:
         raise DiskError(f"cannot remove old trail files: {error.strerror}", where=str(error.filename)) from error

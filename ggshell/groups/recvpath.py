@@ -19,6 +19,7 @@ from ggshell.home.home import Home
 from ggshell.network.addresses import parse_source
 from ggshell.network.trail_copy import CopyStart
 from ggshell.trail.name import TrailName
+from ggshell.trail.removing import remove_file
 from ggshell.types import TrailPosition
 
 CHECK_SECONDS: Final = 1.0
@@ -115,6 +116,6 @@ def _remove_passed(context: GroupContext, copy: TrailName) -> None:
     try:
         for seqno in copy.sequences():
             if seqno < place.seqno:
-                copy.file(seqno).unlink(missing_ok=True)
+                remove_file(copy.file(seqno))
     except OSError as error:
         raise DiskError(f"cannot remove {error.filename}: {error.strerror}") from error

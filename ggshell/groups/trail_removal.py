@@ -10,6 +10,7 @@ from ggshell.home.home import Home
 from ggshell.network.trail_owner import owner_of, require_no_sender
 from ggshell.trail.durable import mark_path
 from ggshell.trail.name import TrailName
+from ggshell.trail.removing import remove_file
 
 
 def remove_files(home: Home, name: TrailName, first: int, last: int, *, force: bool = False) -> list[Path]:
@@ -65,7 +66,7 @@ def _removed(paths: list[Path]) -> list[Path]:
     present = [path for path in paths if path.exists()]
     try:
         for path in present:
-            path.unlink(missing_ok=True)
+            remove_file(path)
     except OSError as error:
         raise DiskError(f"cannot remove {error.filename}: {error.strerror}") from error
     return present

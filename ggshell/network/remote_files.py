@@ -158,6 +158,9 @@ class RemoteTrailFiles:
         self._send(Frame(FrameKind.CREATE, self._place, header))
         self._place = TrailPosition(seqno, len(header))
 
+    def keep_index(self, seqno: int, data: bytes) -> None:
+        """Not sent: the receiver's readers make the index when they need it."""
+
     def append(self, data: Data) -> None:
         self._append(data, None)
 

@@ -1,7 +1,7 @@
 """Queries in two halves: the first runs on each slice of large input, the second on all results.
 
 A slice of Parquet files is a time range, so rows that belong together by time are in the same slice. A slice of a trail is a
-split, which contains whole transactions. No row is moved before it is counted: DuckDB processes each slice on one core in a
+split. No row is moved before it is counted: DuckDB processes each slice on one core in a
 Spark task, and Spark distributes the tasks and combines the counts.
 """
 
@@ -51,7 +51,7 @@ def sliced(part: FirstHalf, rows: int = SLICE_ROWS) -> list[FirstHalf]:
     """
     view = part.view
     if isinstance(view, TrailView):
-        splits = plan(view.files, SPLIT_BYTES, up_to_cut=True)
+        splits = plan(view.files, SPLIT_BYTES, up_to_cut=True, on_damage=view.on_damage)
         return [part._replace(view=replace(view, split=split)) for split in splits]
     if not isinstance(view, ParquetView) or view.span is None:
         return [part]

@@ -26,7 +26,8 @@ from ggshell.query.pushdown import Condition, conditions_from, wanted_by
 from ggshell.query.splits import TrailSplit, splits_of
 from ggshell.query.trail_read import SPLIT_BYTES, TrailRead, files_of, plan, trail_read_of
 from ggshell.record.operation import TransInd
-from ggshell.trail.columnar import RowFilter, transaction_behind
+from ggshell.trail.boundaries import boundary_after
+from ggshell.trail.columnar import OnDamage, RowFilter
 from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import require_reachable
@@ -97,7 +98,9 @@ class TrailBatchReader(spark.DataSourceReader):
     def partitions(self) -> list[spark.InputPartition]:
         size = read_size(self.options.get("splitbytes", str(SPLIT_BYTES)))
         up_to_cut = self.options.get("uptocut", "false").lower() == "true"
-        return [TrailPartition(split) for split in plan(files_of(self.options), size, up_to_cut=up_to_cut)]
+        on_damage = self.trail_read.on_damage
+        splits = plan(files_of(self.options), size, up_to_cut=up_to_cut, on_damage=on_damage)
+        return [TrailPartition(split) for split in splits]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
         return self.trail_read.batches(partition.value, self.wanted)
@@ -191,7 +194,8 @@ class TrailStreamReader(spark.DataSourceStreamReader, SupportsTriggerAvailableNo
             return []
         size = read_size(self.options.get("splitbytes", str(SPLIT_BYTES)))
         between = is_between_transactions(path, first)
-        return splits_of(str(path), path, size, first=first, last=last, between=between)
+        inside = self.trail_read.on_damage is OnDamage.RAISE
+        return splits_of(str(path), path, size, first=first, last=last, between=between, inside=inside)
 
 
 class TrailRange(spark.InputPartition):
@@ -248,7 +252,10 @@ def trail_of(text: str) -> TrailName:
 
 
 def cut(name: TrailName, begin: TrailPosition, end: TrailPosition, size: int) -> TrailPosition:
-    """The first position between transactions at least ``size`` bytes after ``begin``; ``end`` if there is none."""
+    """A position between transactions about ``size`` bytes after ``begin``, not less; ``end`` if there is none.
+
+    It is found without reading the rows: a transaction that is longer, also one of several files, is passed over by its index.
+    """
     place, left = begin, max(1, size)
     while place < end:
         there = name.file(place.seqno).stat().st_size
@@ -260,11 +267,7 @@ def cut(name: TrailName, begin: TrailPosition, end: TrailPosition, size: int) ->
         return end
     place = TrailPosition(place.seqno, place.rba + left)
     while place < end:
-        file = InspectedFile(name.file(place.seqno))
-        try:
-            found = transaction_behind(file, place.rba)
-        finally:
-            file.close()
+        found = boundary_after(name.file(place.seqno), place.rba)
         if found is not None:
             return min(TrailPosition(place.seqno, found), end)
         place = TrailPosition(place.seqno + 1, 0)

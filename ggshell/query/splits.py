@@ -1,7 +1,8 @@
 """Divides the files of a trail between parallel readers, and finds the tables that the files define.
 
-A split ends where a transaction begins, so every transaction is in one split unless a file ends within it. Its reader does
-not step through the records before it: it looks up the definition of a table when it reads the table's first row.
+A split begins at the start of a transaction, or inside a long one. Its reader does not step through the records before it: it
+looks up the definition of a table when it reads the table's first row, and the facts of the open transaction in that one's
+first record.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from ggshell.errors import NotFoundError
 from ggshell.record.definition import TableDefinition
-from ggshell.record.operation import IoType, TransInd
-from ggshell.trail.columnar import sync_points
-from ggshell.trail.context import Context
+from ggshell.record.operation import IoType
+from ggshell.trail.boundaries import UNKNOWN, last_end, split_points
+from ggshell.trail.context import Context, begun_at, open_transaction
+from ggshell.trail.file_index import BETWEEN, CONTINUED, FileIndex, find_index, keep_index, make_index
 from ggshell.trail.inspection import InspectedFile, InspectedRecord, definition_of
 from ggshell.trail.markers import table_index
+from ggshell.trail.name import TrailName
+from ggshell.trail.opened import open_file
+from ggshell.trail.reach import TrailExtent
 from ggshell.types import TableName
 
 _OPENING = b'{"owner":'
@@ -29,17 +33,57 @@ _OPENING = b'{"owner":'
 class TrailSplit:
     """A range of a file: records that begin at ``first`` or later and before ``last`` (None: up to the durable end).
 
-    ``between``: it begins between two transactions. If that is not known, its reader must look at the records before it.
+    ``opened``: what is open at its beginning (``trail.file_index``), or UNKNOWN: its reader must look at the records before it.
     """
 
     file: str
     first: int = 0
     last: int | None = None
-    between: bool = False
+    opened: int = UNKNOWN
 
     def known(self, path: Path) -> Context | None:
         """The context before the split, for the file at ``path``. None if the reader has to find it."""
-        return Context(DefinitionsBefore(path, self.first), None) if self.between else None
+        if not self.first:
+            return None
+        if self.opened == BETWEEN:
+            return Context(DefinitionsBefore(path, self.first), None)
+        return _context_inside(path, self.first, self.opened)
+
+
+def _context_inside(path: Path, first: int, opened: int) -> Context | None:
+    """The context before a record inside a transaction, or of which it is not known whether it is inside one."""
+    trail = TrailName.of_file(path)
+    index = _index_of(*trail) if trail is not None else None
+    if trail is None or index is None:
+        return None
+    file = open_file(*trail)
+    try:
+        place, open_there = (first, opened) if opened != UNKNOWN else index.point_before(first) or (first, BETWEEN)
+        before = None
+        if open_there != BETWEEN:
+            before = file.header.inside if open_there == CONTINUED else begun_at(file, open_there)
+        return Context(DefinitionsBefore(path, first), open_transaction(file, place, first, before))
+    finally:
+        file.close()
+
+
+def _index_of(name: TrailName, seqno: int) -> FileIndex | None:
+    """The index of a file that does not change any more, made if it is missing. None for other files, and with damage."""
+    path = name.file(seqno)
+    found = find_index(path)
+    if found is not None:
+        return found
+    extent = TrailExtent.of(name)
+    if seqno >= max(extent.files) and extent.mark != (seqno, extent.size(seqno)):
+        return None
+    file = open_file(name, seqno)
+    try:
+        found = make_index(file)
+    finally:
+        file.close()
+    if found is not None:
+        keep_index(path, found.encode())
+    return found
 
 
 class DefinitionsBefore(dict[int, TableDefinition]):
@@ -69,19 +113,9 @@ def cut_place(path: Path) -> int | None:
     file = InspectedFile(path)
     try:
         end = file.durable_end()
-        return whole_end(file) if end is not None and end > file.size else None
+        return last_end(file) if end is not None and end > file.size else None
     finally:
         file.close()
-
-
-def whole_end(file: InspectedFile) -> int:
-    """The end of the last whole transaction of a file, by its valid records."""
-    place = file.size
-    while (seen := file.good_before(place)) is not None:
-        if getattr(seen.record, "trans_ind", None) in (TransInd.END, TransInd.SOLE):
-            return seen.rba + seen.size
-        place = seen.rba
-    return file.first
 
 
 def splits_of(
@@ -92,18 +126,21 @@ def splits_of(
     first: int = 0,
     last: int | None = None,
     between: bool = False,
+    inside: bool = True,
 ) -> list[TrailSplit]:
     """Divide a file, or a range of it, into splits of about ``size`` bytes. ``path`` is where the file can be read.
 
-    ``between``: the range begins between two transactions.
+    ``between``: the range begins between two transactions; ``inside``: splits may begin inside a transaction.
     """
     between = between and first > 0
     end = path.stat().st_size if last is None else last
+    opened = BETWEEN if between else UNKNOWN
     if end - first <= size * 3 // 2:
-        return [TrailSplit(file, first, last, between)]
-    begin, *cuts = sync_points(path, size, first)
-    edges = [first, *(point for point in cuts if begin < point < end), last]
-    return [TrailSplit(file, low, high, between or low != first) for low, high in pairwise(edges) if low is not None]
+        return [TrailSplit(file, first, last, opened)]
+    points = split_points(path, size, first, end - size // 2, inside=inside)
+    edges = [*(point.place for point in points), last]
+    begins = [(first, opened), *points]
+    return [TrailSplit(file, place, edge, open_) for (place, open_), edge in zip(begins, edges, strict=True)]
 
 
 def metadata_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, TableDefinition]]:

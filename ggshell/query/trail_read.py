@@ -197,8 +197,10 @@ def _mode(text: str) -> OnDamage:
         raise UsageError(f"unknown mode {text}", hint=f"one of {', '.join(each.value for each in OnDamage)}") from None
 
 
-def plan(files: Sequence[str], size: int = SPLIT_BYTES, *, up_to_cut: bool = False) -> list[TrailSplit]:
-    """The splits of files, in order.
+def plan(
+    files: Sequence[str], size: int = SPLIT_BYTES, *, up_to_cut: bool = False, on_damage: OnDamage = OnDamage.RAISE
+) -> list[TrailSplit]:
+    """The splits of files, in order. If damage is skipped, it is skipped to the next transaction, so none is divided then.
 
     ``up_to_cut``: read a truncated file up to its last whole transaction, for callers that report the loss; otherwise
     reading it is an error.
@@ -206,7 +208,8 @@ def plan(files: Sequence[str], size: int = SPLIT_BYTES, *, up_to_cut: bool = Fal
     found: list[TrailSplit] = []
     for file in files:
         path = paths.local_copy(file)
-        found += splits.splits_of(file, path, size, last=splits.cut_place(path) if up_to_cut else None)
+        last = splits.cut_place(path) if up_to_cut else None
+        found += splits.splits_of(file, path, size, last=last, inside=on_damage is OnDamage.RAISE)
     return found
 
 

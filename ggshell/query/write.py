@@ -25,7 +25,6 @@ from pyspark.sql import datasource as spark
 
 from ggshell.clock import SystemClock
 from ggshell.errors import UsageError
-from ggshell.files import locked
 from ggshell.query import paths, values
 from ggshell.query.rebuild import FrameRow, RowDefinitions, SeenColumns, rebuild, rows_of
 from ggshell.query.splits import metadata_records
@@ -34,6 +33,7 @@ from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
 from ggshell.trail.fileheader import Producer
 from ggshell.trail.name import TrailName
+from ggshell.trail.removing import remove_from
 from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName
 
@@ -95,7 +95,7 @@ class TrailArrowWriter(spark.DataSourceArrowWriter):
         try:
             self.trail.folder.mkdir(parents=True, exist_ok=True)
             if self.overwrite:
-                self._remove()
+                remove_from(self.trail, 0)
             self._write(parts)
         finally:
             shutil.rmtree(self.staging, ignore_errors=True)
@@ -103,12 +103,6 @@ class TrailArrowWriter(spark.DataSourceArrowWriter):
     def abort(self, messages: Sequence[spark.WriterCommitMessage | None]) -> None:
         """Remove the stored rows; nothing was written to the trail yet."""
         shutil.rmtree(self.staging, ignore_errors=True)
-
-    def _remove(self) -> None:
-        with locked(self.trail.folder / f".{self.trail.prefix}.lock", f"trail {self.trail}"):
-            (self.trail.folder / f".{self.trail.prefix}.durable").unlink(missing_ok=True)
-            for seqno in reversed(self.trail.sequences()):
-                self.trail.file(seqno).unlink()
 
     def _write(self, parts: Sequence[Staged]) -> None:
         clock = SystemClock()

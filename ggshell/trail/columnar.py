@@ -24,6 +24,7 @@ from ggshell.record.operation import IoType, TransInd
 from ggshell.record.transaction import TransactionPiece
 from ggshell.trail import iotypes
 from ggshell.trail.arrow import SCHEMA, ArrowRows
+from ggshell.trail.boundaries import transaction_after
 from ggshell.trail.context import Context
 from ggshell.trail.decode import damaged
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
@@ -159,31 +160,6 @@ def read_table(
             own = rows.table_batch(definition)
             extra = rows.record_batch(list(columns))
             yield definition, pa.record_batch([*extra.columns, *own.columns], names=[*columns, *own.schema.names])
-
-
-def sync_points(path: Path, size: int, first: int = 0) -> list[int]:
-    """Return places that split a file for parallel readers: transaction starts at least ``size`` bytes apart.
-
-    The first element is ``first``, or the place of the file's first record if that is later."""
-    file = InspectedFile(path)
-    try:
-        points = [max(first, file.first)]
-        while (place := points[-1] + size) < file.size:
-            point = transaction_behind(file, place)
-            if point is None:
-                break
-            points.append(point)
-        return points
-    finally:
-        file.close()
-
-
-def transaction_behind(file: InspectedFile, place: int) -> int | None:
-    """Return the start of the first undamaged transaction at or after a place; None if the file has none."""
-    seen = file.good_behind(max(place, file.first))
-    while seen is not None and not _begins(seen.record):
-        seen = file.good_behind(seen.rba + seen.size)
-    return None if seen is None else seen.rba
 
 
 def _begins(record: object) -> bool:
@@ -366,7 +342,7 @@ def _behind_damage(path: Path, place: int) -> tuple[int | None, Context | None]:
     """Return the start of the first undamaged transaction after the record at a place, and the context before it."""
     file = InspectedFile(path)
     try:
-        found = transaction_behind(file, place + 1)
+        found = transaction_after(file, place + 1)
         return (None, None) if found is None else (found, Context(file.definitions(found), None))
     finally:
         file.close()

@@ -6,7 +6,7 @@ that are used are checked in full, so a start at the end of a large file is fast
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,18 @@ from ggshell.trail.tokens import transaction_header
 
 CHUNK = 4 << 20
 LONGEST_RECORD = 0xFFFF
-_PARTITION, _IO_TYPE, _TRANS_IND = 9, 14, 36
-"""Offsets of header fields in a record."""
+
+
+class _Fields(NamedTuple):
+    """Offsets of header fields in a record."""
+
+    partition: int = 9
+    io_type: int = 14
+    audit_rba: int = 32
+    trans_ind: int = 36
+
+
+FIELDS: Final = _Fields()
 
 
 class Context(NamedTuple):
@@ -36,24 +46,48 @@ class Context(NamedTuple):
 
 def learn(file: OpenedFile, position: int) -> Context:
     """Collect the context between a file's header and a position. Raises TrailError if no record begins at the position."""
+    markers, transaction = _passed(file, file.first, position, file.header.inside)
+    return Context(_definitions(file, markers), transaction)
+
+
+def open_transaction(
+    file: OpenedFile, place: int, position: int, before: TransactionHeader | None
+) -> TransactionHeader | None:
+    """Return the transaction that is open at a position, if ``before`` is open at an earlier place. Raises TrailError."""
+    return _passed(file, place, position, before)[1]
+
+
+def begun_at(file: OpenedFile, place: int) -> TransactionHeader:
+    """Return the transaction that the record at a place begins. Raises TrailError if no undamaged record begins one there."""
+    chunk = file.read(LONGEST_RECORD, place)
+    records = parse(chunk, file.path, place)
+    begins = (TransInd.BEGIN, TransInd.SOLE)
+    if not len(records.start) or not records.is_row[0] or records.header["trans_ind"][0] not in begins:
+        raise damaged(file.path, place, "a transaction's first record")
+    return row_transaction(chunk, records, 0, file, place)
+
+
+def _passed(
+    file: OpenedFile, place: int, position: int, transaction: TransactionHeader | None
+) -> tuple[list[tuple[int, int]], TransactionHeader | None]:
+    """Step from a place to a position; return the Metadata records (place, length) in between, and the open transaction."""
     markers: list[tuple[int, int]] = []
-    transaction, place = file.header.inside, file.first
     while place < position:
         chunk = file.read(min(position - place, CHUNK), place)
-        starts, end = _steps(chunk, file, place, position)
+        starts, end = records_of(chunk, file, place, position)
         raw = np.frombuffer(chunk, dtype=np.uint8)
-        is_row = (raw[starts + _PARTITION] & layout.INDEXED) != 0
+        is_row = (raw[starts + FIELDS.partition] & layout.INDEXED) != 0
         own = starts[~is_row]
-        types = raw[own + _IO_TYPE]
+        types = raw[own + FIELDS.io_type]
         own = own[(types == IoType.METADATA) | (types == IoType.RECORD_FRAGMENT)]
         lengths = raw[own + 2].astype(np.int64) | raw[own + 3].astype(np.int64) << 8
         markers += zip((own + place).tolist(), lengths.tolist(), strict=True)
         transaction = _transaction(file, raw, starts[is_row], place, transaction)
         place += end
-    return Context(_definitions(file, markers), transaction)
+    return markers, transaction
 
 
-def _steps(chunk: bytes, file: OpenedFile, place: int, position: int) -> tuple[NDArray[np.int64], int]:
+def records_of(chunk: bytes, file: OpenedFile, place: int, position: int) -> tuple[NDArray[np.int64], int]:
     """Return the places of a chunk's records, after checking the length in each trailer, and the place after the last."""
     edges, fault = walk(chunk)
     raw = np.frombuffer(chunk, dtype=np.uint8)
@@ -74,7 +108,7 @@ def _transaction(
     """Return the transaction that is open after a chunk's rows; ``before`` was open before them."""
     if not len(rows):
         return before
-    inds = raw[rows + _TRANS_IND]
+    inds = raw[rows + FIELDS.trans_ind]
     if inds[-1] >= TransInd.END:
         return None
     last_begin = _last(inds == TransInd.BEGIN)
@@ -84,9 +118,7 @@ def _transaction(
         raise damaged(file.path, base + int(rows[last_end + 1]), "a transaction's first record")
     if last_begin < 0:
         return before
-    begin = base + int(rows[last_begin])
-    chunk = file.read(LONGEST_RECORD, begin)
-    return row_transaction(chunk, parse(chunk, file.path, begin), 0, file, begin)
+    return begun_at(file, base + int(rows[last_begin]))
 
 
 def _last(chosen: NDArray[np.bool_]) -> int:
@@ -120,7 +152,7 @@ def _definitions(file: OpenedFile, markers: list[tuple[int, int]]) -> dict[int, 
 
 
 def _is_fragment(file: OpenedFile, rba: int) -> bool:
-    return file.read(1, rba + _IO_TYPE) == bytes([IoType.RECORD_FRAGMENT])
+    return file.read(1, rba + FIELDS.io_type) == bytes([IoType.RECORD_FRAGMENT])
 
 
 def definitions_of(joined: JoinedRecords, file: OpenedFile, base: int) -> dict[int, TableDefinition]:

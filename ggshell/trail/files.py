@@ -16,12 +16,13 @@ from ggshell.errors import DiskError, TrailError
 from ggshell.files import sync_directory
 from ggshell.trail.blocks import BlockWriter, Data, begin_file, write_all
 from ggshell.trail.durable import DurableMark, MarkWriter, Waker
+from ggshell.trail.file_index import keep_index
 from ggshell.trail.finding import transactions_of
-from ggshell.trail.name import TrailName
+from ggshell.trail.name import TrailName, index_path
 from ggshell.trail.opened import open_file
 from ggshell.trail.reach import MISSING, RESTORE
 from ggshell.trail.recover import find_end
-from ggshell.trail.removing import trail_lock
+from ggshell.trail.removing import remove_file, trail_lock
 from ggshell.types import Csn, TrailPosition
 
 NOTHING_SHOWN = DurableMark(TrailPosition(-1, -1), None)
@@ -67,6 +68,9 @@ class TrailFiles(Protocol):
 
     def create(self, seqno: int, header: bytes) -> None:
         """Begin a file; its header and its name are durable on return, or before anything that follows."""
+
+    def keep_index(self, seqno: int, data: bytes) -> None:
+        """Write the index of a file that is finished (``file_index``); nothing depends on it."""
 
     def append(self, data: Data) -> None:
         """Append to the newest file, in the background."""
@@ -153,8 +157,9 @@ class LocalTrailFiles:
         self._close_file()
         self._unsynced = False
         for seqno in reversed([each for each in self.name.sequences() if each > end.position.seqno]):
-            self.name.file(seqno).unlink()
+            remove_file(self.name.file(seqno))
         path = self.name.file(end.position.seqno)
+        index_path(path).unlink(missing_ok=True)  # the file may reach the same size again with other rows
         if end.position.rba == 0:  # the file's header is incomplete too
             path.unlink()
             return None
@@ -178,6 +183,9 @@ class LocalTrailFiles:
         self._path = str(self.name.file(seqno))
         self._mark.sync()
         sync_directory(self.name.folder)
+
+    def keep_index(self, seqno: int, data: bytes) -> None:
+        keep_index(self.name.file(seqno), data)
 
     def append(self, data: Data) -> None:
         self._unsynced = self._unsynced or bool(data)

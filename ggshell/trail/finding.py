@@ -15,6 +15,7 @@ import numpy as np
 from ggshell.record.operation import TransInd
 from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import decode
+from ggshell.trail.decode import Records
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
 from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
@@ -130,11 +131,7 @@ def _halve(file: InspectedFile, key: Key, sure: int) -> int:
 
 def transactions_from(file: InspectedFile, place: int, size: int = CHUNK) -> Iterator[tuple[int, TransactionHeader]]:
     """Yield the transactions that begin at or after a place, skipping damaged records."""
-    seen = file.good_behind(place)
-    while seen is not None and seen.rba < file.size:
-        base = seen.rba
-        chunk = file.read(size, base)
-        records = decode.good_records(chunk, file.path, base)
+    for base, chunk, records in _undamaged(file, place, size):
         places = records.header["trans_ind"]
         begins = np.flatnonzero(records.is_row & ((places == TransInd.BEGIN) | (places == TransInd.SOLE)))
         if len(begins):
@@ -142,6 +139,20 @@ def transactions_from(file: InspectedFile, place: int, size: int = CHUNK) -> Ite
                 chunk, records.token_start[begins], records.token_end[begins], records.header["io_time"][begins]
             )
             yield from zip((records.start[begins] + base).tolist(), headers, strict=True)
+
+
+def undamaged_records(file: InspectedFile, place: int) -> Iterator[tuple[int, Records]]:
+    """Yield the undamaged records at or after a place, chunk by chunk, each with the RBA of the chunk."""
+    return ((base, records) for base, _, records in _undamaged(file, place, CHUNK))
+
+
+def _undamaged(file: InspectedFile, place: int, size: int) -> Iterator[tuple[int, bytes, Records]]:
+    seen = file.good_behind(place)
+    while seen is not None and seen.rba < file.size:
+        base = seen.rba
+        chunk = file.read(size, base)
+        records = decode.good_records(chunk, file.path, base)
+        yield base, chunk, records
         following = base + records.end if records.end else base + 1
         seen = file.at(following)
         if seen is not None and (seen.fault or not seen.size):

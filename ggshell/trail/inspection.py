@@ -30,7 +30,6 @@ CHUNK: Final = 1 << 20
 SMALLEST: Final = 46
 """The size of the smallest record of another producer in bytes: G, H with 34 bytes, Z."""
 _BEGIN: Final = bytes([layout.RECORD, 1])
-_FILE = re.compile(r"(..)(\d{9}|\d{6})")
 
 
 class InspectedRecord(NamedTuple):
@@ -111,8 +110,7 @@ class InspectedFile:
     @property
     def trail(self) -> tuple[TrailName, int] | None:
         """The file's trail and sequence number, from its name; None if the name is not a trail file's."""
-        match = _FILE.fullmatch(self.path.name)
-        return (TrailName(self.path.parent, match[1]), int(match[2])) if match else None
+        return TrailName.of_file(self.path)
 
     def durable_end(self) -> int | None:
         """Return how far readers see this file; 0 if the mark is in an earlier file.

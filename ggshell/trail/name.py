@@ -11,6 +11,7 @@ from ggshell.errors import UsageError
 DIGITS = 9
 LAST_FILE = 10**DIGITS - 1
 """The largest sequence number of a trail file."""
+_FILE = re.compile(r"(..)(\d{9}|\d{6})")
 
 
 class TrailName(NamedTuple):
@@ -35,6 +36,12 @@ class TrailName(NamedTuple):
             path = home / path
         return cls(path.parent, path.name)
 
+    @classmethod
+    def of_file(cls, path: Path) -> tuple[TrailName, int] | None:
+        """Return the trail and the sequence number of a trail file, from its name; None if the name is not a trail file's."""
+        match = _FILE.fullmatch(path.name)
+        return (cls(path.parent, match[1]), int(match[2])) if match else None
+
     def file(self, seqno: int) -> Path:
         """Return the path of a file by sequence number: the 9-digit name, or the 6-digit one if only that exists."""
         path = self.folder / f"{self.prefix}{seqno:0{DIGITS}d}"
@@ -58,3 +65,8 @@ class TrailName(NamedTuple):
 
     def __str__(self) -> str:
         return str(self.folder / self.prefix)
+
+
+def index_path(file: Path) -> Path:
+    """Return the path of the index of a trail file (``file_index``)."""
+    return file.with_name(f".{file.name}.index")

@@ -1,12 +1,19 @@
-"""Removes the files of a trail that is written again from a file on."""
+"""Removes trail files, each with its index; and all files of a trail from one on, which are written again."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from ggshell.files import locked
 from ggshell.trail.durable import mark_path
-from ggshell.trail.name import TrailName
+from ggshell.trail.name import TrailName, index_path
+
+
+def remove_file(file: Path) -> None:
+    """Remove a trail file and its index; every removal of a trail file goes through here. Raises OSError."""
+    file.unlink(missing_ok=True)
+    index_path(file).unlink(missing_ok=True)
 
 
 def trail_lock(name: TrailName) -> AbstractContextManager[None]:
@@ -30,4 +37,4 @@ def remove_held(name: TrailName, first: int) -> None:
     """
     mark_path(name).unlink(missing_ok=True)
     for seqno in reversed([each for each in name.sequences() if each >= first]):
-        name.file(seqno).unlink(missing_ok=True)
+        remove_file(name.file(seqno))

@@ -17,6 +17,7 @@ from ggshell.record.transaction import TransactionPiece
 from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
 from ggshell.trail.encode import encode_batch
+from ggshell.trail.file_index import BETWEEN, CONTINUED, IndexBuilder
 from ggshell.trail.fileheader import (
     COMPATIBILITY,
     Continuity,
@@ -84,6 +85,7 @@ class TrailWriter:
         self._cipher: RowCipher | None = None
         self._indexes: dict[TableDefinition, int] = {}
         self._tables = 0
+        self._index: IndexBuilder | None = None
         self._pending: list[bytes | bytearray | memoryview] = []
         self._pending_bytes = 0
         self._written = TrailPosition(0, 0)
@@ -219,13 +221,23 @@ class TrailWriter:
             batch = self._cipher.close_rows(batch)
         indexes = np.array([self._table_index(table) for table in batch.tables], dtype=np.uint16)
         for part in _split_at_last_end(batch):
-            self._add(encode_batch(part, indexes, self._rba))
             last = part.pieces[-1]
+            if self._index is not None:
+                self._note(self._index, last)
+            self._add(encode_batch(part, indexes, self._rba))
             if last.ends:
                 end = TrailPosition(self._written.seqno, self._rba)
                 self._ended = DurableMark(end, last.header.csn, self._tables)
         self._inside = not batch.pieces[-1].ends
         self._append_block()
+
+    def _note(self, index: IndexBuilder, last: TransactionPiece) -> None:
+        """Note in the index where rows begin. A transaction that does not end in them is alone; ``last``: the last one."""
+        index.reach(self._rba)
+        if last.ends:
+            index.opened = BETWEEN
+        elif last.begins:
+            index.opened = self._rba
 
     def is_copy_of(self, header: bytes) -> bool:
         """Whether the newest file is a copy of the file with this header record, and can be continued as one."""
@@ -329,6 +341,8 @@ class TrailWriter:
         if index is None:
             self._tables += 1
             index = self._indexes[table] = self._tables
+            if self._index is not None:
+                self._index.define(index, self._rba)
             self._add(definition_record(table, index, self._clock.now(), self._rba))
         return index
 
@@ -387,8 +401,16 @@ class TrailWriter:
         if self._header:
             self._files.flush_in_order(self._take_pending(), self._ended)
 
-    def _roll(self, first: TransactionPiece) -> None:
+    def _close_file(self) -> None:
+        """Pass on the last bytes of the newest file, and write its index."""
         self._end_file()
+        if self._index is not None:
+            index = self._index.finish(self._header, self._written.rba)
+            self._files.keep_index(self._written.seqno, index.encode())
+            self._index = None
+
+    def _roll(self, first: TransactionPiece) -> None:
+        self._close_file()
         self._roll_wanted = False
         continuity = Continuity(self._ended.csn, self._written.rba, first=first.header, inside=not first.begins)
         self._create(self._written.seqno + 1, continuity)
@@ -408,6 +430,7 @@ class TrailWriter:
         header = encode_header(name, seqno, self._clock.now(), self._producer, continuity, self._form)
         self._files.create(seqno, header)
         self._header, self._written = header, TrailPosition(seqno, len(header))
+        self._index = IndexBuilder(CONTINUED if continuity.inside else BETWEEN)
 
     def _begin(self) -> None:
         """Create the first file of the trail."""
@@ -417,7 +440,7 @@ class TrailWriter:
         self._files.settle()
 
     def _begin_copy(self, header: bytes) -> None:
-        self._end_file()
+        self._close_file()
         seqno = self._written.seqno + 1 if self._header else 0
         self._check_wallet(seqno - 1)
         adapted = adapted_header(header, seqno, self._written.rba if self._header else None)
@@ -460,7 +483,8 @@ class TrailWriter:
         self._roll_wanted = self._roll_wanted or roll
 
     def _continue_at(self, end: DurableMark) -> None:
-        """Remove everything after a place and continue there."""
+        """Remove everything after a place and continue there. The file has no index then: the next reader makes it."""
+        self._index = None
         found = self._files.continue_at(end)
         if found is None:
             self._create(end.position.seqno, Continuity(end.csn))

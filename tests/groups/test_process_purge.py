@@ -14,6 +14,7 @@ from trail_kit import open_writer, small, write_trail
 from ggshell.clock import FakeClock
 from ggshell.errors import StoreError
 from ggshell.groups.purge import PurgeTimes, TrailFile, matching, needed_from, purge, removable
+from ggshell.groups.trail_removal import remove_files, remove_trail
 from ggshell.home.home import Home
 from ggshell.parameters.process_parameters import PurgeRule
 from ggshell.trail.name import TrailName
@@ -155,3 +156,17 @@ def test_the_file_with_the_durable_mark_is_kept(home: Home) -> None:
     assert removed
     assert name.sequences() == [newest, newest + 1]
     open_writer(name).close()
+
+
+def test_an_index_is_removed_with_its_file(home: Home) -> None:
+    """By PURGEOLDEXTRACTS, by a chosen range, and with the whole trail."""
+    name = TrailName(home.root / "dirdat", "ec")
+    write_trail(name, [small(csn) for csn in range(1, 13)], 700)
+    indexes = sorted(name.folder.glob(".ec*.index"))
+    assert len(indexes) == len(name.sequences()) - 1 > 4
+    assert len(purge(home, PurgeRule("./dirdat/ec", use_checkpoints=False, keep_files=4), NOW)) == len(indexes) - 3
+    assert sorted(name.folder.glob(".ec*.index")) == indexes[-3:]
+    remove_files(home, name, name.sequences()[0], name.sequences()[0])
+    assert sorted(name.folder.glob(".ec*.index")) == indexes[-2:]
+    remove_trail(name)
+    assert list(name.folder.glob(".ec*.index")) == []

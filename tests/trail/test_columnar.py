@@ -15,7 +15,8 @@ from trail_kit import A, B, cut_records, write_trail
 from ggshell.errors import NotFoundError, TrailError
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.operation import IoType
-from ggshell.trail.columnar import FAULT, OnDamage, RowFilter, read_columnar, read_table, sync_points
+from ggshell.trail.boundaries import split_points
+from ggshell.trail.columnar import FAULT, OnDamage, RowFilter, read_columnar, read_table
 from ggshell.trail.name import TrailName
 from ggshell.trail.record import decode_record
 from ggshell.types import Csn
@@ -51,7 +52,8 @@ def test_columns_equal_the_records(
     found = []
     for seqno in name.sequences():
         path = name.file(seqno)
-        for low, high in itertools.pairwise([*sync_points(path, size), None]):
+        points = split_points(path, size, 0, path.stat().st_size)
+        for low, high in itertools.pairwise([0, *(point.place for point in points), None]):
             for batch in read_columnar(path, first=low or 0, last=high):
                 found += batch.to_pylist()
     wanted = [(csn, row) for csn, each in enumerate(sent, 1) for row in each]

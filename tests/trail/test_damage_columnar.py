@@ -12,7 +12,8 @@ from trail.damage_kit import KINDS, SampleRecord, cuts, flips, keys, rounds_of, 
 from trail_kit import cut_records, mark_file
 
 from ggshell.errors import TrailError
-from ggshell.trail.columnar import FAULT, OnDamage, read_columnar, read_table, sync_points
+from ggshell.trail.boundaries import split_points
+from ggshell.trail.columnar import FAULT, OnDamage, read_columnar, read_table
 
 Row = dict[str, Any]
 
@@ -114,7 +115,7 @@ def test_reading_a_file_in_ranges_finds_what_reading_it_whole_finds(
     for content in (*flips(sample, rng, 0.2 * rounds), *splices(sample, rng, int(60 * rounds))):
         sample.put(content)
         whole = _range(sample.path)
-        points = sync_points(sample.path, 100)
+        points = [0, *(point.place for point in split_points(sample.path, 100, 0, len(content), inside=False))]
         assert points == sorted(set(points))
         parts = [_range(sample.path, low, high) for low, high in zip(points, [*points[1:], None], strict=True)]
         assert [row for part in parts for row in part[0]] == whole[0]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.query.paths import is_elsewhere, local_copy
-from ggshell.query.splits import whole_end
 from ggshell.record.operation import IoType
 from ggshell.trail import layout
+from ggshell.trail.boundaries import last_end
 from ggshell.trail.fileheader import FileHeader, decode_header
 from ggshell.trail.header_tokens import is_incomplete
 from ggshell.trail.inspection import InspectedFile
@@ -72,7 +72,7 @@ def _facts(file: str, *, with_restarts: bool = True) -> FileFacts:
             header = None
         whole = end if end is not None and end <= size else size
         if header is not None and (whole < size or end is None or end > size) and _is_last(looked):
-            whole = min(whole, whole_end(looked))
+            whole = min(whole, last_end(looked))
         restarts = tuple(_restarts(looked, path, size)) if with_restarts else ()
         begun = header is None and is_incomplete(looked.header, size) and _may_be_begun(looked)
     finally:
