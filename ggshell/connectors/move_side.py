@@ -34,7 +34,10 @@ class MoveSide(Protocol):
     """One database of a move. All methods raise DatabaseError and ConnectionLostError."""
 
     def schemas(self) -> list[str]:
-        """Return the schemas of users, sorted; those of ggshell and of extensions, and an empty ``public``, are left out."""
+        """Return the schemas of users, sorted, without those of ggshell and of extensions.
+
+        ``public`` is left out if it contains nothing, or only objects of extensions.
+        """
         ...
 
     def with_tables(self, schemas: Sequence[str]) -> list[str]:

@@ -6,12 +6,13 @@ import argparse
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ggshell.clock import SystemClock, local_text
 from ggshell.connectors.move_side import Direction
-from ggshell.errors import GgsError, UsageError
+from ggshell.errors import GgsError, StateError, UsageError
 from ggshell.home.home import Home
 from ggshell.move import steps
 from ggshell.move.check import check_aliases
@@ -57,9 +58,11 @@ def _run(options: argparse.Namespace, home: Home, obey: Obey) -> int:
     means = steps.Means(home, _obeying(home, obey), _say, Drain(home, clock, threading.Event().wait, _say))
     match options.step:
         case "check":
-            return _check(home, _request(home, options))
+            return FAILED if _check(home, _request(home, options), options.accept) else DONE
         case "prepare":
             request = _request(home, options)
+            if MoveFile(home.root).find() is None:
+                _require_possible(home, request, options.accept)
             steps.prepare(means, request)
         case "load":
             steps.load(means)
@@ -93,18 +96,32 @@ _NEXT: Final = {
 }
 
 
-def _check(home: Home, request: MoveRequest) -> int:
-    """Show the findings and return the exit code."""
-    findings = check_aliases(home, request)
+def _require_possible(home: Home, request: MoveRequest, accepted: Sequence[str]) -> None:
+    """Check before the first change. Raises StateError if an error is found that is not accepted."""
+    if errors := _check(home, request, accepted):
+        raise StateError(
+            f"the check found {counted(errors, 'error')}; nothing has been changed",
+            code="GGS-01264",
+            hint="correct the cause, or accept an error: --accept CODE,…",
+        )
+
+
+def _check(home: Home, request: MoveRequest, accepted: Sequence[str]) -> int:
+    """Show the findings and return the number of errors that are not accepted."""
+    findings = [
+        replace(each, severity=FindingSeverity.WARNING) if each.code in accepted else each
+        for each in check_aliases(home, request)
+    ]
     for each in findings:
-        _say(f"{each.severity.upper():<12} {each.code}  {each.subject}: {each.text}")
+        subject = "" if each.text.startswith(f"{each.subject}: ") else f"{each.subject}: "
+        _say(f"{each.severity.upper():<12} {each.code}  {subject}{each.text}")
         if each.action:
             _say(f"{'':12} {each.action}")
         for line in each.script.splitlines():
             _say(f"{'':16} {line}")
     errors = sum(each.severity is FindingSeverity.ERROR for each in findings)
     _say(f"{counted(errors, 'error')}, {counted(len(findings) - errors, 'other finding')}.")
-    return FAILED if errors else DONE
+    return errors
 
 
 def _request(home: Home, options: argparse.Namespace) -> MoveRequest:
@@ -179,4 +196,11 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", metavar="ALIAS", help="alias of the source in the credential store")
     parser.add_argument("--to", dest="target", metavar="ALIAS", help="alias of the target")
     parser.add_argument("--schemas", metavar="NAME,...", help="schemas to move (default: all)")
+    parser.add_argument(
+        "--accept",
+        type=lambda text: tuple(part.strip().upper() for part in text.split(",")),
+        default=(),
+        metavar="CODE,...",
+        help="errors of the check that do not prevent this move, such as GGS-01034",
+    )
     parser.add_argument("--jobs", type=int, default=4, help="parallel jobs of the load (default: 4)")

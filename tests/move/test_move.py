@@ -26,7 +26,10 @@ CREATE TABLE shop.lines (order_id bigint REFERENCES shop.orders, line int GENERA
 CREATE TABLE shop.events (id int, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
 CREATE TABLE shop.events_2026 PARTITION OF shop.events FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
 CREATE VIEW shop.totals AS SELECT count(*) AS orders, sum(amount) AS amount FROM shop.orders;
-CREATE FUNCTION shop.twice(n int) RETURNS int LANGUAGE sql AS 'SELECT 2 * n';
+CREATE EXTENSION hstore;
+CREATE SCHEMA code;
+CREATE FUNCTION code.twice(n int) RETURNS int LANGUAGE sql AS 'SELECT 2 * n';
+CREATE SEQUENCE code.tickets START 7;
 INSERT INTO shop.orders (what, amount) SELECT 'before ' || n, n FROM generate_series(1, 2000) n;
 INSERT INTO shop.lines (order_id, note) SELECT n, repeat('x', n % 50) FROM generate_series(1, 500) n;
 INSERT INTO shop.events SELECT n, date '2026-01-01' + n % 300 FROM generate_series(1, 500) n;
@@ -55,7 +58,9 @@ def _in(dsn: str, statement: str) -> list[tuple[object, ...]]:
 
 
 def _is_read_only(dsn: str) -> bool:
-    return _in(dsn, "SHOW default_transaction_read_only") == [("on",)]
+    """Whether the database is closed; the session is not one of those that a switch ends."""
+    with psycopg.connect(dsn, application_name="ggshell test") as connection:
+        return connection.execute("SHOW default_transaction_read_only").fetchone() == ("on",)
 
 
 def test_a_database_is_moved_and_back_under_load_without_losing_a_row(
@@ -135,6 +140,16 @@ def test_a_prepared_transaction_prevents_the_switch(move: MoveHome) -> None:
         connection.execute("COMMIT PREPARED 'held'")
     move.step("switch")
     assert _in(move.south, "SELECT count(*) FROM shop.orders WHERE what = 'prepared'") == [(1,)]
+
+
+def test_a_move_does_not_begin_with_an_error_of_the_check_that_is_not_accepted(move: MoveHome) -> None:
+    """Large objects would be lost. Nothing is changed before the error is accepted."""
+    _in(move.north, "SELECT lo_create(0)")
+    assert "GGS-01264" in move.step("prepare", "--from", "north", "--to", "south", fails=True)
+    assert not _is_read_only(move.south)
+    assert MoveFile(move.home.root).find() is None
+    move.step("prepare", "--from", "north", "--to", "south", "--accept", "ggs-01044")
+    assert _is_read_only(move.south)
 
 
 def test_steps_say_which_one_comes_first(move: MoveHome) -> None:

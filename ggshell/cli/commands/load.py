@@ -89,6 +89,8 @@ def _notes(found: LoadOutcome) -> tuple[Note, ...]:
     if unlogged:
         notes.append(Note("GGS-00754", f"Later changes of unlogged tables are not replicated: {', '.join(unlogged)}."))
     csns = found.csns
+    if not csns:
+        return (*notes, Note("GGS-00755", "The schemas have no tables: only their definitions were loaded."))
     if len(csns) == 1:
         text = f"The tables contain every change up to CSN {csns[0]}. Next: START REPLICAT group, AFTERCSN {csns[0]}"
         return (*notes, Note("GGS-00748", text))

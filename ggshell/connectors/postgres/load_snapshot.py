@@ -109,7 +109,10 @@ class PostgresLoadSnapshot:
         )
 
     def _found(self, connection: Any) -> list[tuple[Any, ...]]:
-        """The tables that the patterns name, with their partitions. Raises NotFoundError."""
+        """The tables that the patterns name, with their partitions.
+
+        Raises NotFoundError if a pattern names neither a table nor a whole schema, which may have no table.
+        """
         own = own_tables(connection)
         oids: dict[int, None] = {}
         for pattern in self._patterns or ("*.*",):
@@ -118,7 +121,8 @@ class PostgresLoadSnapshot:
             exact = not set("*?") & set(pattern)
             values = {"owner": like_pattern(owner), "name": like_pattern(name), "exact": exact}
             roots = execute(connection, _ROOTS, values)
-            if not roots and self._patterns:
+            without = name == "*" and execute(connection, _SCHEMAS, [[like_pattern(owner)]])
+            if not roots and not without and self._patterns:
                 raise NotFoundError(
                     f"no table matches {pattern}", code="GGS-00211", hint="check schema, spelling and case"
                 )
@@ -158,9 +162,10 @@ class PostgresLoadSnapshot:
         rows = execute(self._connection, "SELECT system_identifier FROM pg_control_system()")
         return f"{rows[0][0]}/{self._connection.info.dbname}"
 
-    @property
-    def schemas(self) -> list[str]:
-        return sorted({row[1] for row in self._rows})
+    def _schemas(self) -> list[str]:
+        """The schemas of the patterns, all without patterns; also those without tables."""
+        owners = [like_pattern(split_name(pattern)[-2]) for pattern in self._patterns] or ["%"]
+        return [row[0] for row in execute(self._connection, _SCHEMAS, [owners])]
 
     def tables(self) -> list[SourceTable]:
         """The tables with rows of their own."""
@@ -220,15 +225,14 @@ class PostgresLoadSnapshot:
                     f"DEFINITIONS creates whole schemas, not {pattern}",
                     hint="TABLE schema.*, or LOAD without DEFINITIONS",
                 )
-        owners = [like_pattern(split_name(pattern)[-2]) for pattern in self._patterns]
-        schemas = [row[0] for row in execute(self._connection, _SCHEMAS, [owners])]
+        schemas = self._schemas()
         extensions = [row[0] for row in execute(self._connection, _EXTENSIONS, [schemas])]
         found += [f"--schema={quote(name)}" for name in schemas]
         return found + [f"--extension={quote(name)}" for name in extensions]
 
     def sequences(self, *, every: bool) -> list[RunTask]:
         """The statements that give the sequences their values, of the time when this is called."""
-        values = {"oids": [row[0] for row in self._rows], "schemas": self.schemas if every else []}
+        values = {"oids": [row[0] for row in self._rows], "schemas": self._schemas() if every else []}
         found = []
         for owner, name in execute(self._connection, _SEQUENCES, values):
             sequence = TableName(owner, name)
@@ -240,7 +244,7 @@ class PostgresLoadSnapshot:
         return found
 
     def views(self) -> list[RunTask]:
-        names = [TableName(*row) for row in execute(self._connection, _VIEWS, [self.schemas])]
+        names = [TableName(*row) for row in execute(self._connection, _VIEWS, [self._schemas()])]
         return [
             RunTask(f"view {name}", f"materialized view {name}", f"REFRESH MATERIALIZED VIEW {quote_table(name)}")
             for name in names

@@ -23,9 +23,12 @@ _SCHEMAS = """
 SELECT n.nspname FROM pg_namespace n
  WHERE n.nspname NOT LIKE 'pg\\_%%' AND n.nspname NOT IN ('information_schema', %s)
    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_namespace'::regclass AND d.objid = n.oid AND d.deptype = 'e')
-   AND (n.nspname <> 'public' OR EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = n.oid)
-        OR EXISTS (SELECT FROM pg_proc p WHERE p.pronamespace = n.oid)
-        OR EXISTS (SELECT FROM pg_type t WHERE t.typnamespace = n.oid))
+   AND (n.nspname <> 'public' OR EXISTS (
+     SELECT FROM (SELECT 'pg_class'::regclass::oid AS kind, c.oid FROM pg_class c
+                   WHERE c.relnamespace = n.oid AND c.relkind <> ALL ('{i,I}')
+                  UNION ALL SELECT 'pg_proc'::regclass, p.oid FROM pg_proc p WHERE p.pronamespace = n.oid
+                  UNION ALL SELECT 'pg_type'::regclass, t.oid FROM pg_type t WHERE t.typnamespace = n.oid) own
+      WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = own.kind AND d.objid = own.oid AND d.deptype IN ('e', 'i'))))
  ORDER BY 1"""
 _WITH_TABLES = """
 SELECT n.nspname FROM pg_namespace n WHERE n.nspname = ANY (%s)
@@ -44,26 +47,32 @@ WITH chosen AS (SELECT oid FROM pg_namespace WHERE nspname = ANY (%(schemas)s))
 SELECT kind, count(*) FROM (
     SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'i' THEN 'index'
            WHEN 'I' THEN 'partitioned index' WHEN 'S' THEN 'sequence' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view'
-           WHEN 'f' THEN 'foreign table' WHEN 'c' THEN 'composite type' END AS kind
-      FROM pg_class c WHERE c.relnamespace IN (SELECT oid FROM chosen) AND c.relkind <> 't'
+           WHEN 'f' THEN 'foreign table' WHEN 'c' THEN 'composite type' END, c.tableoid, coalesce(x.indrelid, c.oid)
+      FROM pg_class c LEFT JOIN pg_index x ON x.indexrelid = c.oid
+     WHERE c.relnamespace IN (SELECT oid FROM chosen) AND c.relkind <> 't'
     UNION ALL
-    SELECT CASE p.prokind WHEN 'p' THEN 'procedure' WHEN 'a' THEN 'aggregate' ELSE 'function' END
+    SELECT CASE p.prokind WHEN 'p' THEN 'procedure' WHEN 'a' THEN 'aggregate' ELSE 'function' END, p.tableoid, p.oid
       FROM pg_proc p WHERE p.pronamespace IN (SELECT oid FROM chosen)
     UNION ALL
-    SELECT CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'd' THEN 'domain' WHEN 'r' THEN 'range' END
+    SELECT CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'd' THEN 'domain' WHEN 'r' THEN 'range' END, t.tableoid, t.oid
       FROM pg_type t WHERE t.typnamespace IN (SELECT oid FROM chosen) AND t.typtype IN ('e', 'd', 'r')
     UNION ALL
     SELECT CASE n.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique constraint' WHEN 'f' THEN 'foreign key'
-           WHEN 'c' THEN 'check constraint' ELSE 'other constraint' END
+           WHEN 'c' THEN 'check constraint' ELSE 'other constraint' END,
+           CASE WHEN n.contypid = 0 THEN 'pg_class'::regclass ELSE 'pg_type'::regclass END, greatest(n.conrelid, n.contypid)
       FROM pg_constraint n WHERE n.connamespace IN (SELECT oid FROM chosen) AND n.contype NOT IN ('n', 't')
     UNION ALL
-    SELECT 'trigger' FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
+    SELECT 'trigger', c.tableoid, c.oid FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
      WHERE c.relnamespace IN (SELECT oid FROM chosen) AND NOT g.tgisinternal AND g.tgname NOT LIKE 'ggshell\\_%%'
     UNION ALL
-    SELECT 'policy' FROM pg_policy y JOIN pg_class c ON c.oid = y.polrelid WHERE c.relnamespace IN (SELECT oid FROM chosen)
+    SELECT 'policy', c.tableoid, c.oid FROM pg_policy y JOIN pg_class c ON c.oid = y.polrelid
+     WHERE c.relnamespace IN (SELECT oid FROM chosen)
     UNION ALL
-    SELECT 'statistics object' FROM pg_statistic_ext x WHERE x.stxnamespace IN (SELECT oid FROM chosen)) AS objects
+    SELECT 'statistics object', x.tableoid, x.oid FROM pg_statistic_ext x
+     WHERE x.stxnamespace IN (SELECT oid FROM chosen)) AS objects (kind, catalog, owner)
+ WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = catalog AND d.objid = owner AND d.deptype = 'e')
  GROUP BY kind ORDER BY kind"""
+"""Objects of extensions are left out: another version of an extension has others."""
 
 
 class PostgresMoveSide:

@@ -8,6 +8,7 @@ from typing import Final
 from ggshell.connectors.move_facts import Names
 from ggshell.move.checks.sides import Sides
 from ggshell.move.findings import ERROR, INFO, WARNING, Finding, FindingSeverity, listed, subject_of
+from ggshell.plurals import counted
 
 NOT_MOVED: Final = frozenset({"timescaledb", "citus", "pg_partman_bgw", "pglogical", "spock", "bdr", "orioledb"})
 """Extensions that keep rows of users in structures of their own, or replicate by themselves."""
@@ -132,9 +133,9 @@ def large_objects(sides: Sides) -> Iterator[Finding]:
     if count:
         columns = tuple(sides.source.facts.names(Names.OID_COLUMNS))
         which = f"; {listed(columns)} can refer to them" if columns else ""
-        text = f"the database has {count:,} large objects, which are not moved{which}"
+        subject = counted(count, "large object")
+        text = f"{subject}: large objects are not moved{which}"
         action = "change them to bytea, delete them with vacuumlo if nothing refers to them, or move them with pg_dump"
-        subject = "1 large object" if count == 1 else f"{count:,} large objects"
         yield Finding(_needed(sides), "GGS-01044", subject, text, action, columns)
 
 

@@ -45,7 +45,9 @@ class Loading(NamedTuple):
         began = self.now()
         tables = self.snapshot.tables()
         definitions = self.snapshot.definitions() if self.request.definitions else NO_DEFINITIONS
-        _check_source(tables)
+        if not tables and not definitions.sum:
+            raise NotFoundError("there is no table to load", hint="LOAD … TABLE schema.*")
+        _refuse_secured([each.name for each in tables if each.secured], "the source")
         self._check_roles(definitions)
         if not self.target.books.lock():
             raise ConflictError(
@@ -194,12 +196,6 @@ def _names(tables: Iterable[TableName]) -> str:
     names = sorted(map(str, tables))
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
-
-
-def _check_source(tables: Sequence[SourceTable]) -> None:
-    if not tables:
-        raise NotFoundError("there is no table to load", hint="LOAD … TABLE schema.*")
-    _refuse_secured([each.name for each in tables if each.secured], "the source")
 
 
 def _refuse_secured(tables: Sequence[TableName], where: str) -> None:
