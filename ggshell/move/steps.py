@@ -119,8 +119,9 @@ def catch_up(means: Means, file: MoveFile, state: MoveState, sides: Sides, limit
 
 def verify(means: Means) -> None:
     """Compare the rows, while changes flow, and the number of objects. Raises ProcessError if they differ."""
-    _, state = _after(means, Step.FOLLOW, "follow")
+    file, state = _after(means, Step.FOLLOW, "follow")
     with connected(means.home, state.request) as sides:
+        state = catch_up(means, file, state, sides)
         require_same_objects(means, state.request, sides)
         schemas = sides.source.with_tables(state.request.schemas)
     means.run("verify", Scripts(means.home, state.request).verify(schemas))

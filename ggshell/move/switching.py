@@ -44,8 +44,8 @@ def switch(means: Means, clock: Clock, direction: Direction, *, limit: float = D
             _undo(means, file, state, sides, direction.opposite)
             return None
         _require_possible(state, direction)
-        require_same_objects(means, state.request, sides)
         state = catch_up(means, file, state, sides, limit)
+        require_same_objects(means, state.request, sides)
         state = replace(state, closing=direction)
         file.put(state)
         here, there = sides.of(direction)

@@ -17,8 +17,8 @@ from ggshell.connectors.postgres import session
 from ggshell.demo.postgres_server import find_binaries
 from ggshell.types import TableName, quote_table
 
-EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nTABLE *.*;\n"
-REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\nMAP *.*, TARGET *.*;\n"
+EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nGETTRUNCATES\nTABLE *.*;\n"
+REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP *.*, TARGET *.*;\n"
 _NOT_REPLICATED = re.compile(
     r"^(--|\\(un)?restrict |SET |SELECT pg_catalog|ALTER TABLE ONLY \S+ REPLICA IDENTITY|CREATE TRIGGER ggshell_|$)"
 )

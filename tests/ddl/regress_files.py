@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from ddl_pipeline import EXTRACT, DdlPipeline
+from ddl_pipeline import DdlPipeline
 
 from ggshell.demo.postgres_server import find_binaries
 
@@ -24,7 +24,7 @@ REPLICAT rep1
 USERIDALIAS south
 DISCARDFILE ./dirrpt/rep1.dsc, PURGE
 REPERROR (DEFAULT, DISCARD)
-DDLERROR DEFAULT DISCARD
+DDLERROR DEFAULT DISCARD IGNOREMISSINGOBJECTS
 DDLOPTIONS REPORT
 DBOPTIONS SUPPRESSTRIGGERS
 GETTRUNCATES
@@ -67,11 +67,6 @@ def run_file(pipeline: DdlPipeline, file: Path) -> Outcome:
     report = pipeline.home.report("rep1").read_text()
     refused = [*_refused(pipeline), *_UNKNOWN.findall(pipeline.home.report("ext1").read_text())]
     return Outcome(file.name, len(_EXECUTED.findall(report)), tuple(refused), tuple(pipeline.differences()))
-
-
-def extract() -> str:
-    """Parameters of an Extract that captures everything."""
-    return EXTRACT.replace("TABLE *.*", "GETTRUNCATES\nTABLE *.*")
 
 
 def _refused(pipeline: DdlPipeline) -> list[str]:

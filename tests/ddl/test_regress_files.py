@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from ddl_pipeline import DdlPipeline
-from regress_files import REPLICAT, extract, run_file
+from regress_files import REPLICAT, run_file
 
 SAMPLES = Path(__file__).parent / "statements"
 
@@ -24,7 +24,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(params=["north", "older"])
 def pipeline(tmp_path: Path, south: str, request: pytest.FixtureRequest) -> Iterator[DdlPipeline]:
     made = DdlPipeline(tmp_path / "home", request.getfixturevalue(request.param), south)
-    made.write("ext1", extract())
     made.write("rep1", REPLICAT)
     made.add_and_start(schemas=["s", "public"])
     yield made

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ggshell.connectors.postgres.existing_rows_sql import UNSENT
+from ggshell.connectors.postgres.existing_rows_sql import UNCAPTURED, UNSENT
 from ggshell.connectors.postgres.sealed_messages import opened
 from ggshell.record.ddl import DdlColumn, DdlObject, DdlStatement
 from ggshell.record.sql_text import Statement, statement_after, statements, tag_of, tokens
@@ -18,11 +18,15 @@ _SQL_FUNCTION = re.compile(r'SQL function ".*?" statement (\d+)')
 _OF_ROWS = ("CREATE TABLE AS", "SELECT INTO")
 
 
-class UnsentRows(NamedTuple):
-    """A table whose existing rows could not be written to the log when it was first captured, and why."""
+class TableReport(NamedTuple):
+    """A table whose rows are not in the log, and why.
+
+    ``captured``: only those that it had when it was first captured; otherwise, its later changes are not in the log either.
+    """
 
     table: TableName
     reason: str
+    captured: bool
 
 
 class DdlMessages:
@@ -39,7 +43,7 @@ class DdlMessages:
         """Whether the text of the last statement was made from the columns of its table, without anything else."""
         self._strings: dict[int, str] = {}
 
-    def read(self, xid: int, content: bytes) -> DdlStatement | UnsentRows:
+    def read(self, xid: int, content: bytes) -> DdlStatement | TableReport:
         """Return the content of a message in transaction ``xid``; a statement's text is empty if it cannot be determined.
 
         Raises ValueError if the message was not written by ggshell's function in this transaction.
@@ -47,8 +51,9 @@ class DdlMessages:
         found = opened([self._secret], xid, content)
         if "string" in found:
             self._strings[xid] = found["string"]
-        if UNSENT in found:
-            return UnsentRows(_object(found["objects"][0]).name, str(found[UNSENT]))
+        for field in (UNSENT, UNCAPTURED):
+            if field in found:
+                return TableReport(_object(found["objects"][0]).name, str(found[field]), field == UNSENT)
         tag = str(found["tag"])
         text = _text(found, tag, self._strings.get(xid, ""))
         objects = tuple(_object(each) for each in found["objects"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ggshell.connectors.postgres import ddl_capture_sql
-from ggshell.connectors.postgres.ddl_messages import DdlMessages, UnsentRows
+from ggshell.connectors.postgres.ddl_messages import DdlMessages, TableReport
 from ggshell.home.events import Severity
 from ggshell.record.ddl import DdlStatement
 
@@ -49,11 +49,8 @@ class DdlWatch:
             text = f"A message in the log that claims to be a DDL statement is ignored: {error}."
             self._tell(Severity.WARNING, "GGS-00582", text)
             return None
-        if isinstance(found, UnsentRows):
-            text = (
-                f"The rows that table {found.table} had when it was first captured are not in the log: {found.reason}."
-            )
-            self._tell(Severity.WARNING, "GGS-00586", f"{text} Load them into the targets.")
+        if isinstance(found, TableReport):
+            self._report(found)
             return None
         chosen = self._choose(found)
         if chosen is not None and self._messages.made:
@@ -65,6 +62,16 @@ class DdlWatch:
             self._tell(Severity.WARNING, "GGS-00583", text)
             return None
         return chosen
+
+    def _report(self, found: TableReport) -> None:
+        if found.captured:
+            text = (
+                f"The rows that table {found.table} had when it was first captured are not in the log: {found.reason}."
+            )
+            self._tell(Severity.WARNING, "GGS-00586", f"{text} Load them into the targets.")
+        else:
+            text = f"The changes of table {found.table} are not in the log: {found.reason}."
+            self._tell(Severity.WARNING, "GGS-00588", f"{text} Correct the cause, then ADD TRANDATA {found.table}.")
 
     def ended(self, xid: int) -> None:
         """A transaction has ended."""

@@ -17,8 +17,23 @@ EMIT: Final = f"{SCHEMA}.emit_ddl"
 """The function that writes a sealed message (``ddl_capture_sql``); it exists if DDL is captured."""
 WRITE: Final = f"{SCHEMA}.write_existing_rows"
 TRY: Final = f"{SCHEMA}.try_existing_rows"
+REPORT: Final = f"{SCHEMA}.report_table"
 UNSENT: Final = "unsent"
 """The field of a message about rows that could not be written: the reason."""
+UNCAPTURED: Final = "uncaptured"
+"""The field of a message about a table that could not be published: the reason."""
+
+CREATE_REPORT: Final = f"""
+CREATE OR REPLACE FUNCTION {REPORT} (relation oid, field text, reason text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $body$
+-- Writes a message about a table, which an Extract reports.
+BEGIN
+  IF to_regprocedure('{EMIT} (jsonb)') IS NOT NULL THEN
+    PERFORM {EMIT} (jsonb_build_object('tag', '', field, reason, 'objects', jsonb_build_array(
+      jsonb_build_object('kind', 'TABLE', 'owner', n.nspname, 'name', c.relname))))
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation;
+  END IF;
+END $body$"""
 
 CREATE_WRITE: Final = f"""
 CREATE OR REPLACE FUNCTION {WRITE} (relation oid, root oid, empties boolean) RETURNS void
@@ -79,16 +94,13 @@ EXCEPTION WHEN OTHERS THEN
                   WHERE p.pubname = '{PUBLICATION}' AND r.prrelid = root) THEN
     EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', root::regclass);
   END IF;
-  IF to_regprocedure('{EMIT} (jsonb)') IS NOT NULL THEN
-    PERFORM {EMIT} (jsonb_build_object('tag', 'TRUNCATE TABLE', '{UNSENT}', sqlerrm, 'objects', jsonb_build_array(
-      jsonb_build_object('kind', 'TABLE', 'owner', n.nspname, 'name', c.relname))))
-      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation;
-  END IF;
+  PERFORM {REPORT} (relation, '{UNSENT}', sqlerrm);
 END $body$"""
 
-FUNCTIONS: Final = (CREATE_WRITE, CREATE_TRY)
-REVOKE: Final = f"REVOKE ALL ON FUNCTION {WRITE} (oid, oid, boolean), {TRY} (oid, oid, boolean) FROM PUBLIC"
+FUNCTIONS: Final = (CREATE_REPORT, CREATE_WRITE, CREATE_TRY)
+REVOKE: Final = f"REVOKE ALL ON FUNCTION {WRITE} (oid, oid, boolean), {TRY} (oid, oid, boolean), {REPORT} (oid, text, text) FROM PUBLIC"
 REMOVE: Final = (
     f"DROP FUNCTION IF EXISTS {WRITE} (oid, oid, boolean)",
     f"DROP FUNCTION IF EXISTS {TRY} (oid, oid, boolean)",
+    f"DROP FUNCTION IF EXISTS {REPORT} (oid, text, text)",
 )

@@ -344,7 +344,7 @@ class PostgresLog:
         if prefix != partition_truncates.PREFIX:
             return
         noted = partition_truncates.noted(content)
-        self._relations.learn_partition(noted.relation, noted.table)
+        self._relations.learn_partition(noted.relation, noted.partition)
         if not self._relations.shapes[noted.relation].wanted:
             self._left_out.setdefault(transaction.xid, []).append(noted)
         row = wire.message(COPY_DATA, pgoutput.truncate_of(message, noted.relation, streamed=streamed))

@@ -12,6 +12,7 @@ from ggshell.connectors.postgres.identity import Member
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.errors import DatabaseError
 from ggshell.files import read_json
+from ggshell.record.definition import Column, TableDefinition
 from ggshell.types import TableName, quote_table
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ BEGIN
     PERFORM pg_logical_emit_message(true, '{PREFIX}',
       jsonb_build_object('relation', tg_relid::oid::bigint, 'owner', tg_table_schema, 'name', tg_table_name, 'root',
         (SELECT jsonb_build_array(n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-          WHERE c.oid = pg_partition_root(tg_relid)))::text);
+          WHERE c.oid = pg_partition_root(tg_relid)),
+        'columns', (SELECT jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint,
+            NOT a.attnotnull, EXISTS (SELECT FROM pg_index x WHERE x.indrelid = tg_relid AND x.indisprimary
+                                         AND x.indimmediate AND a.attnum = ANY (x.indkey))) ORDER BY a.attnum)
+          FROM pg_attribute a
+         WHERE a.attrelid = tg_relid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''))::text);
   END IF;
   RETURN NULL;
 END $body$"""
@@ -69,21 +75,31 @@ def remove(connection: psycopg.Connection[Any], part: Member) -> None:
 
 
 class Noted(NamedTuple):
-    """The content of a message: a partition, by its catalog id and its name, and the root it is captured through.
+    """The content of a message: a partition, by its catalog id and its definition, and the root it is captured through.
 
-    The root is None in a message that an older release's function wrote.
+    The log describes a partition only if a row of it changes, so the message has its columns of this moment. A message that
+    an older release's function wrote has neither the root nor columns.
     """
 
     relation: int
-    table: TableName
+    partition: TableDefinition
     root: TableName | None
+
+    @property
+    def table(self) -> TableName:
+        return self.partition.name
 
 
 def noted(content: bytes) -> Noted:
     """Parse the content of a message."""
     found = read_json(content)
     root = TableName(*found["root"]) if found.get("root") else None
-    return Noted(int(found["relation"]), TableName(found["owner"], found["name"]), root)
+    columns = found.get("columns") or ()
+    key = tuple(index for index, column in enumerate(columns) if column[4])
+    definition = TableDefinition(
+        TableName(found["owner"], found["name"]), tuple(Column(*column[:4]) for column in columns), key
+    )
+    return Noted(int(found["relation"]), definition, root)
 
 
 def root_of(connection: Any, relation: int) -> TableName | None:

@@ -72,15 +72,23 @@ class Relations:
         """Process a Relation message. ``open_in`` is the uncommitted transaction in which it arrived, if any."""
         if open_in is not None:
             self._unseen.setdefault(open_in, []).append(relation)
-        shape = self._shape(relation)
-        known = self.shapes.get(relation.relation)
-        if known is None:
-            self.shapes[relation.relation] = shape
-        elif known != shape:
-            self.shapes = {**self.shapes, relation.relation: shape}
+        self._describe(relation.relation, self._shape(relation))
 
-    def learn_partition(self, number: int, name: TableName) -> None:
-        """Learn a partition that a message names, unless the log has described it (it logs its rows as the root's)."""
+    def _describe(self, number: int, shape: RelationTable) -> None:
+        known = self.shapes.get(number)
+        if known is None:
+            self.shapes[number] = shape
+        elif known != shape:
+            self.shapes = {**self.shapes, number: shape}
+
+    def learn_partition(self, number: int, partition: TableDefinition) -> None:
+        """Learn a partition that a message names, whose rows the log has as those of the root.
+
+        Without columns, those of an earlier description count, or else those in the catalog.
+        """
+        name = partition.name
+        if partition.columns:
+            self._describe(number, RelationTable(partition, self._wanted(name), self._images(name)))
         if number in self.shapes:
             return
         found = [row for row in describe.columns(self._connection, number) if not row[6]]

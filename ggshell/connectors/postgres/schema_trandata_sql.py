@@ -171,9 +171,12 @@ BEGIN
       IF NOT fits THEN
         RAISE WARNING 'ggshell does not capture table %: without a key of columns that are not generated'
                       ' its UPDATE and DELETE would fail', top::regclass;
+        PERFORM {existing_rows_sql.REPORT} (top, '{existing_rows_sql.UNCAPTURED}',
+          'without a key of columns that are not generated its UPDATE and DELETE would fail');
       END IF;
     EXCEPTION WHEN OTHERS THEN
       RAISE WARNING 'ggshell does not capture table %: %', top::regclass, sqlerrm;
+      PERFORM {existing_rows_sql.REPORT} (top, '{existing_rows_sql.UNCAPTURED}', sqlerrm);
     END;
   END LOOP;
   PERFORM set_config('{OWN}', 'off', true);

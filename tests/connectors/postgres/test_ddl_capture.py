@@ -390,6 +390,15 @@ def test_rows_that_cannot_be_written_to_the_log_are_reported(source: Source) -> 
     assert any("GGS-00586" in text and "s.t" in text for text in source.told), source.told
 
 
+def test_a_table_that_cannot_be_captured_is_reported_and_captured_with_its_rows_once_it_can(source: Source) -> None:
+    source.application.execute("create table t (a int, b int generated always as (a * 2) stored)")
+    source.application.execute("insert into t values (1)")
+    assert texts(source.captured()) == ["create table t (a int, b int generated always as (a * 2) stored)"]
+    assert any("GGS-00588" in text and "s.t" in text for text in source.told), source.told
+    source.application.execute("alter table t add primary key (a)")
+    assert texts(source.captured())[-3:] == ["alter table t add primary key (a)", "TRUNCATE TABLE ONLY s.t", "INSERT"]
+
+
 def test_statements_of_functions_of_the_same_name_are_told_apart_or_made_from_columns(source: Source) -> None:
     for argument, body in (
         ("int", "create table a (x int not null, y text default 'z'); drop table a"),
