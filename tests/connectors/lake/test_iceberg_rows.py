@@ -35,14 +35,15 @@ class Orders:
         self.table: Table = catalog.create_table("shop.orders", schema)
         self.expected: dict[int, str] = {}
         self.cache = folder / "cache"
+        self.rules = WriteRules()
         self.open()
 
     def open(self) -> None:
-        self.changes = RowChanges(self.table.io, self.cache, WriteRules(), TARGET)
+        self.changes = RowChanges(self.table.io, self.cache, self.rules, TARGET)
 
     def replace(self, values: dict[int, str], gone: Collection[int] = ()) -> None:
         keys = pa.array([str(key) for key in (*values, *gone)], pa.string())
-        with self.table.transaction() as transaction:
+        with self.table.refresh().transaction() as transaction:
             self.changes.replace(transaction, rows(values), keys, {"ggshell.batch": "1"})
             transaction.set_properties({"ggshell.LAKE": "3:100"})
         self.expected |= values

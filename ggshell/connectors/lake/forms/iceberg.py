@@ -17,13 +17,14 @@ from urllib.parse import quote
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table, Transaction
 from sqlalchemy.exc import SQLAlchemyError
 
 from ggshell.connectors.lake.file_plan import TARGET_BYTES, WriteRules
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
+from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS
 from ggshell.errors import ApplyError, DiskError
 from ggshell.types import TableName, TrailPosition
 
@@ -76,7 +77,16 @@ class IcebergTables:
         return pa.int32() if kind == pa.int16() else kind
 
     def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
-        with _refusing("the log"), self._transaction(None, rows.schema) as transaction:
+        table = self._table(None)
+        with _refusing("the log"):
+            if table is None:
+                self._append(None, rows, batch)
+            else:
+                _again(table, partial(self._append, None, rows, batch))
+
+    def _append(self, name: TableName | None, rows: pa.Table, batch: LakeBatch) -> None:
+        """Add rows to a table; creates the table if it does not exist."""
+        with self._transaction(name, rows.schema) as transaction:
             transaction.append(rows, snapshot_properties=_summary(batch))
             self._mark(transaction, batch)
 
@@ -84,12 +94,10 @@ class IcebergTables:
         name = change.definition.name
         table = self._table(name)
         with _refusing(str(name)):
-            if table is not None:
+            if table is None:
+                self._append(name, change.rows, batch)
+            else:
                 _again(table, partial(self._replace, table, change, batch))
-                return
-            with self._transaction(name, change.rows.schema) as transaction:
-                transaction.append(change.rows, snapshot_properties=_summary(batch))
-                self._mark(transaction, batch)
 
     def _replace(self, table: Table, change: TableChange, batch: LakeBatch) -> None:
         with table.transaction() as transaction:
@@ -148,7 +156,7 @@ def _summary(batch: LakeBatch) -> dict[str, str]:
 def _again(table: Table, write: Callable[[], None]) -> None:
     """Write to a table, and plan the write again if maintenance has replaced the snapshot that it was planned for."""
     for _ in range(ATTEMPTS - 1):
-        with suppress(CommitFailedException):
+        with suppress(*CONFLICTS):
             write()
             return
         table.refresh()
@@ -172,5 +180,5 @@ def _refusing(what: str) -> Iterator[None]:
     """Convert errors of the library to ApplyError."""
     try:
         yield
-    except (CommitFailedException, SQLAlchemyError, ValueError) as error:
+    except (*CONFLICTS, SQLAlchemyError, ValueError) as error:
         raise ApplyError(f"Iceberg cannot write {what}: {str(error).splitlines()[0]}") from error

@@ -58,8 +58,8 @@ class RowChanges:
     ) -> None:
         """Add rows, and delete those with the keys ``replaced`` (None: all earlier ones), in one snapshot.
 
-        Raises CommitFailedException, here or when the transaction ends, if the table has another snapshot meanwhile: refresh
-        it and try again.
+        Raises one of ``CONFLICTS``, here or when the transaction ends, if the table has another snapshot meanwhile: refresh it
+        and try again.
         """
         live, files = self._read(transaction.table_metadata)
         if replaced is None:
@@ -86,14 +86,8 @@ class RowChanges:
         self, metadata: TableMetadata, files: TableFiles, live: LiveFiles, hits: Mapping[str, BitMap], rows: pa.Table
     ) -> FileChange:
         fresh = dict(_partitioned(metadata, rows)) if rows.num_rows else {}
-        planned = [
-            file_plan.DataFile(
-                path, file.record_count, file.file_size_in_bytes, len(live.dead_of(path)), repr(partition_of(file))
-            )
-            for path, file in live.data.items()
-        ]
         rewritten = file_plan.files_to_rewrite(
-            planned,
+            described_files(live),
             {path: len(positions) for path, positions in hits.items()},
             rows.nbytes // PARQUET_RATIO,
             self._rules,
@@ -122,6 +116,16 @@ class RowChanges:
         for file in live.data.values():
             size, count = size + file.file_size_in_bytes, count + file.record_count
         return max(1, int(self._target_bytes * count / max(1.0, size)))
+
+
+def described_files(live: LiveFiles) -> list[file_plan.DataFile]:
+    """The data files of a snapshot as plans of writes and compactions see them."""
+    return [
+        file_plan.DataFile(
+            path, file.record_count, file.file_size_in_bytes, len(live.dead_of(path)), repr(partition_of(file))
+        )
+        for path, file in live.data.items()
+    ]
 
 
 def open_deletes(

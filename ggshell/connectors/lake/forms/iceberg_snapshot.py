@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DataFile,
@@ -33,6 +33,9 @@ from pyroaring import BitMap
 from ggshell.connectors.lake.forms.iceberg_files import read_deletes
 from ggshell.errors import ApplyError
 
+CONFLICTS = (CommitFailedException, ValidationException)
+"""What PyIceberg raises if a table has another snapshot than the one that a commit was planned for: nothing was committed.
+A ValidationException comes if that one has even expired."""
 LARGE_MANIFEST = 100
 """Entries from which a manifest is kept as it is."""
 _MANIFESTS = {DataFileContent.DATA: ManifestContent.DATA, DataFileContent.POSITION_DELETES: ManifestContent.DELETES}
@@ -113,7 +116,7 @@ class _DeleteManifestWriter(ManifestWriterV2):  # type: ignore[misc]
 class FileChanges(_SnapshotProducer["FileChanges"]):  # type: ignore[misc]
     """Commits a FileChange as one snapshot.
 
-    Raises CommitFailedException if the table has another snapshot meanwhile than the one that the change was planned for.
+    Raises one of ``CONFLICTS`` if the table has another snapshot meanwhile than the one that the change was planned for.
     """
 
     def __init__(

@@ -1,0 +1,200 @@
+"""Maintenance of an Iceberg table beside its delivery: compaction, expiry of snapshots, and files that nothing uses.
+
+Compaction writes the live rows of some files to new ones and replaces them in one snapshot. If delivery has committed
+meanwhile, only the snapshot is planned again: rows that it has marked in the old files, and all rows of an old file that it
+has rewritten, are marked at their place in the new ones. So delivery never waits, and compaction gets through however often
+delivery commits. It is given up only if most of its rows have gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyarrow import fs
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+from pyroaring import BitMap
+
+from ggshell.connectors.lake import file_plan
+from ggshell.connectors.lake.compaction import bins
+from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, partition_of
+from ggshell.connectors.lake.forms.iceberg_rows import described_files, open_deletes
+from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS, FileChange, FileChanges, LiveFiles, Snapshots
+from ggshell.errors import ApplyError
+
+ATTEMPTS = 50
+"""How often the snapshot of a compaction is planned. An attempt takes about as long as a small commit of delivery."""
+
+
+class Compacted(NamedTuple):
+    files: int
+    into: int
+
+
+class _Source(NamedTuple):
+    """A file that is compacted: the rows that were deleted when it was read, and the places of the others in the output."""
+
+    path: str
+    dead: BitMap
+    first: int
+    rows: int
+
+
+class IcebergMaintenance:
+    """Maintains one table. ``step`` is called before each step, with its name, for tests that end a process there."""
+
+    def __init__(self, table: Table, step: Callable[[str], None] = lambda _: None) -> None:
+        self._table = table
+        self._snapshots = Snapshots(table.io)
+        self._step = step
+
+    def compact(self, target_bytes: int) -> Compacted:
+        """Compact the table's small files and those with many deleted rows."""
+        live = self._snapshots.read(self._table.refresh().metadata)
+        done = Compacted(0, 0)
+        for group in bins(described_files(live), target_bytes):
+            into = self._compact(live, [file.path for file in group], _rows_in_file(group, target_bytes))
+            if into is not None:
+                done = Compacted(done.files + len(group), done.into + into)
+        return done
+
+    def _compact(self, live: LiveFiles, paths: Sequence[str], rows_in_file: int) -> int | None:
+        """Replace files by new ones; return how many, or None if delivery has rewritten most of them."""
+        metadata = self._table.metadata
+        files = TableFiles(metadata, self._table.io)
+        sources, first = [], 0
+        for path in paths:
+            count = live.data[path].record_count - len(live.dead_of(path))
+            sources.append(_Source(path, live.dead_of(path), first, count))
+            first += count
+        partition = partition_of(live.data[paths[0]])
+        self._step("write")
+        added = list(files.write_rows(_live_rows(files, sources), partition, rows_in_file))
+        for _ in range(ATTEMPTS):
+            live = self._snapshots.read(self._table.refresh().metadata)
+            if 2 * sum(source.rows for source in sources if source.path in live.data) <= first:
+                self._remove([file.file_path for file in added])
+                return None
+            with suppress(*CONFLICTS):
+                self._replace(live, sources, added, partition)
+                return len(added)
+        raise ApplyError(f"compaction of {'.'.join(self._table.name())} met {ATTEMPTS} other commits")
+
+    def _replace(
+        self, live: LiveFiles, sources: Sequence[_Source], added: list[DataFile], partition: Partition
+    ) -> None:
+        marks = moved_marks(live, sources, added)
+        gone = {source.path for source in sources if source.path in live.data}
+        kept, unmarked = open_deletes(live, {}, gone)
+        files = TableFiles(self._table.metadata, self._table.io)
+        deletes = [files.write_deletes(marks, partition)] if marks else []
+        deletes += [files.write_deletes(each, where) for where, each in kept.items()]
+        change = FileChange([*added, *deletes], gone | unmarked)
+        self._step("commit")
+        try:
+            with self._table.transaction() as transaction:
+                FileChanges(
+                    transaction, live, change, Operation.REPLACE, {"ggshell.maintenance": "compaction"}
+                ).commit()
+        except CONFLICTS:
+            self._remove([file.file_path for file in deletes])
+            raise
+
+    def expire(self, before: int, most: int) -> int:
+        """Forget snapshots that were replaced before a time (microseconds since 1970), and all but the newest ``most``.
+
+        Returns how many. Their files stay until they are removed as unreferenced.
+        """
+        for _ in range(ATTEMPTS):
+            metadata = self._table.refresh().metadata
+            protected = {each.snapshot_id for each in metadata.refs.values()}
+            history = sorted(metadata.snapshots, key=lambda each: (each.sequence_number or 0, each.timestamp_ms))
+            old = {each.snapshot_id for each, after in pairwise(history) if after.timestamp_ms * 1000 < before}
+            old |= {each.snapshot_id for each in history[: max(0, len(history) - most)]}
+            old -= protected
+            if not old:
+                return 0
+            self._step("expire")
+            with suppress(*CONFLICTS):
+                self._table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
+                return len(old)
+        raise ApplyError(f"expiry of {'.'.join(self._table.name())} met {ATTEMPTS} other commits")
+
+    def unreferenced(self) -> list[str]:
+        """The files in the table's folder that none of its versions uses."""
+        there = set(self._listed())
+        # Read after the listing: what is committed meanwhile is then either not listed or known.
+        return sorted(there - self._referenced())
+
+    def _referenced(self) -> set[str]:
+        metadata = self._table.refresh().metadata
+        found = {self._table.metadata_location, *(each.metadata_file for each in metadata.metadata_log)}
+        manifests = set()
+        for snapshot in metadata.snapshots:
+            found.add(snapshot.manifest_list)
+            manifests.update(snapshot.manifests(self._table.io))
+        for manifest in manifests:
+            found.add(manifest.manifest_path)
+            found.update(entry.data_file.file_path for entry in manifest.fetch_manifest_entry(self._table.io))
+        found.update(each.statistics_path for each in metadata.statistics)
+        return {_plain(path) for path in found}
+
+    def _listed(self) -> Iterator[str]:
+        scheme, netloc, path = PyArrowFileIO.parse_location(self._table.location())
+        io = self._table.io
+        system = io.fs_by_scheme(scheme, netloc) if isinstance(io, PyArrowFileIO) else fs.LocalFileSystem()
+        root = _plain(self._table.location()).removesuffix(path)
+        for each in system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True)):
+            if each.is_file:
+                yield f"{root}{each.path}"
+
+    def remove(self, paths: Sequence[str]) -> None:
+        self._step("remove")
+        self._remove(paths)
+
+    def _remove(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            with suppress(FileNotFoundError):
+                self._table.io.delete(path)
+
+    def data_files(self) -> int:
+        return len(self._snapshots.read(self._table.refresh().metadata).data)
+
+
+def moved_marks(live: LiveFiles, sources: Sequence[_Source], added: Sequence[DataFile]) -> dict[str, BitMap]:
+    """The rows of new files to mark, because they were deleted in the old files, or moved out of them, after the reading."""
+    places = BitMap()
+    for source in sources:
+        if source.path in live.data:
+            late = live.dead_of(source.path) - source.dead
+            places |= BitMap(source.first + position - source.dead.rank(position) for position in late)
+        else:
+            places |= BitMap(range(source.first, source.first + source.rows))
+    marks: dict[str, BitMap] = {}
+    start = 0
+    for file in added:
+        inside = places & BitMap(range(start, start + file.record_count))
+        if inside:
+            marks[file.file_path] = inside.shift(-start)
+        start += file.record_count
+    return marks
+
+
+def _live_rows(files: TableFiles, sources: Sequence[_Source]) -> Iterator[pa.Table]:
+    for source in sources:
+        yield from files.live_rows(source.path, source.dead)
+
+
+def _rows_in_file(group: Sequence[file_plan.DataFile], target_bytes: int) -> int:
+    rows, size = sum(file.rows for file in group), sum(file.size for file in group)
+    return max(1, target_bytes * rows // max(1, size))
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix("file://")
