@@ -19,6 +19,12 @@ def items(buffer: Buffer, size: int) -> NDArray[np.void]:
     return np.ndarray((max(0, len(buffer) - size + 1),), dtype=f"V{size}", buffer=buffer, strides=(1,))
 
 
+def everywhere(raw: NDArray[np.uint8], kind: str) -> NDArray[np.integer]:
+    """A view whose element n is the integer that begins at byte n, aligned or not: one gather or scatter per field."""
+    size = np.dtype(kind).itemsize
+    return np.ndarray((max(0, len(raw) - size + 1),), dtype=kind, buffer=raw.data, strides=(1,))
+
+
 def shorts(buffer: Buffer | NDArray[np.uint8]) -> NDArray[np.uint16]:
     """Return a view of the little-endian 2-byte numbers that begin at each byte."""
     return np.ndarray((max(0, len(buffer) - 1),), dtype="<u2", buffer=buffer, strides=(1,))

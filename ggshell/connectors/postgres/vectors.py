@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ggshell.record.ragged import everywhere
+
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
@@ -47,12 +49,6 @@ class ColumnStep(NamedTuple):
     rows: Ints
     place: Ints
     size: Ints
-
-
-def everywhere(raw: Bytes, kind: str) -> NDArray[np.integer]:
-    """A view whose element n is the integer that begins at byte n, aligned or not: one gather or scatter per field."""
-    size = np.dtype(kind).itemsize
-    return np.ndarray((max(0, len(raw) - size + 1),), dtype=kind, buffer=raw.data, strides=(1,))
 
 
 def big32(raw: Bytes, place: Ints) -> Ints:

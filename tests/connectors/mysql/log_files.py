@@ -1,0 +1,80 @@
+"""Reads the files of a binary log, for the tests: events without checksums, and the rows of its tables as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ggshell.connectors.mysql.binlog import events
+from ggshell.connectors.mysql.binlog.cells import padded
+from ggshell.connectors.mysql.binlog.events import EventType
+from ggshell.connectors.mysql.binlog.plan import TablePlan
+from ggshell.connectors.mysql.binlog.row_events import row_event
+from ggshell.connectors.mysql.binlog.table_map import table_map, table_number
+from ggshell.types import TableName
+
+MAGIC = b"\xfebin"
+
+
+def events_of(file: Path) -> Iterator[bytes]:
+    """The events of a file, without their checksums."""
+    data, place, checksums = file.read_bytes(), 4, False
+    assert data[:4] == MAGIC
+    while place < len(data):
+        size = int.from_bytes(data[place + 9 : place + 13], "little")
+        event = data[place : place + size]
+        place += size
+        if events.header(event).kind == EventType.FORMAT_DESCRIPTION:
+            checksums = events.format_description(event).checksums
+            yield event
+            continue
+        yield events.whole_event(event, checksums=checksums)
+
+
+class Row(NamedTuple):
+    """One row image: what happened, and the text of each column that it has."""
+
+    table: TableName
+    operation: str
+    values: dict[str, bytes | None]
+
+
+def rows_of(file: Path) -> Iterator[Row]:
+    """All row images of a file, in order; an update has two."""
+    plans: dict[int, TablePlan] = {}
+    for event in events_of(file):
+        kind = event[4]
+        if kind == EventType.TABLE_MAP:
+            plans[table_number(event)] = TablePlan(table_map(event))
+            continue
+        found = row_event(event)
+        if found is None:
+            continue
+        plan = plans[found.table]
+        starts = plan.starts(found.data, found.place, len(found.data), found.images)
+        count = len(found.images)
+        images = []
+        for number, columns in enumerate(found.images):
+            raw = padded(found.data)
+            values = plan.values(raw, np.array(starts[number::count], dtype=np.int64), columns)
+            steps = [plan.step(raw, column) for column in values]
+            images.append(list(_values(plan, steps, len(starts) // count)))
+        for row in range(len(starts) // count):
+            for number in range(count):
+                operation = f"{found.operation.name}{number if count > 1 else ''}"
+                yield Row(plan.table.name, operation, images[number][row])
+
+
+def _values(plan: TablePlan, steps: list, count: int) -> Iterator[dict[str, bytes | None]]:  # type: ignore[type-arg]
+    found: list[dict[str, bytes | None]] = [{} for _ in range(count)]
+    for step in steps:
+        name = plan.table.columns[step.column].name
+        rows = range(count) if step.rows is None else step.rows.tolist()
+        for row, value in zip(rows, step.cells.values(), strict=True):
+            found[row][name] = value
+        for row in () if step.nulls is None else step.nulls.tolist():
+            found[row][name] = None
+    yield from found
