@@ -212,9 +212,9 @@ def tally(batch: ChangeBatch) -> Iterator[tuple[TableName, int, int]]:
         for (table, io_type), number in counts.items():
             yield batch.tables[table].name, io_type, number
         return
-    codes, numbers = np.unique(batch.table.astype(np.int64) << 8 | batch.io_type, return_counts=True)
-    for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
-        yield batch.tables[code >> 8].name, code & 0xFF, number
+    numbers = np.bincount(batch.table.astype(np.int64) << 8 | batch.io_type)  # a batch has few tables
+    for code in np.flatnonzero(numbers).tolist():
+        yield batch.tables[code >> 8].name, code & 0xFF, int(numbers[code])
 
 
 def conflict_counts(found: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -8,10 +8,10 @@ All numbers are big-endian.
 from __future__ import annotations
 
 import struct
-import zlib
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from ggshell.checksum import crc32
 from ggshell.errors import TrailError
 from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
@@ -91,7 +91,7 @@ def frame_parts(frame: Frame, compression: Compression | None = None) -> tuple[b
         frame.kind, flags, *frame.place, len(frame.data), 0, *end.position, csn, kind, end.tables
     )  # fmt: skip
     data = frame.data if packed is None else packed
-    checksum = zlib.crc32(data, zlib.crc32(head))
+    checksum = crc32(data, crc32(head))
     return b"".join((head[:18], checksum.to_bytes(4, "big"), head[22:])), data
 
 
@@ -101,7 +101,7 @@ def decode_frame(message: Data) -> Frame:
         raise _damaged("it is shorter than the head of a frame")
     head, data = bytes(message[: _HEAD.size]), memoryview(message)[_HEAD.size :]
     kind, flags, seqno, rba, length, checksum, *end = _HEAD.unpack(head)
-    if zlib.crc32(data, zlib.crc32(head[:18] + bytes(4) + head[22:])) != checksum:
+    if crc32(data, crc32(head[:18] + bytes(4) + head[22:])) != checksum:
         raise _damaged("its checksum does not match")
     if length > LONGEST_DATA:
         raise _damaged(f"it announces {length} bytes of data; {LONGEST_DATA} are allowed")

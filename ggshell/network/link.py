@@ -22,6 +22,7 @@ from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidHandshake, InvalidMessage, InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
+from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
@@ -103,7 +104,7 @@ class Link:
         protocol.send_request(request)
         self._collect()
         end = self._clock.steady() + OPEN_SECONDS
-        while protocol.handshake_exc is None and protocol.state.name == "CONNECTING":
+        while protocol.handshake_exc is None and protocol.state is State.CONNECTING:
             if self._clock.steady() >= end:
                 raise self._lost("it does not answer")
             self._poll(end - self._clock.steady())
@@ -159,7 +160,7 @@ class Link:
             return
         self._closed = True
         with contextlib.suppress(Exception):  # the other side may be gone: it notices a closed connection anyway
-            if self._protocol is not None and self._protocol.state.name == "OPEN":
+            if self._protocol is not None and self._protocol.state is State.OPEN:
                 self._protocol.send_close(1000)
                 self._collect()
                 self._write()
@@ -167,7 +168,7 @@ class Link:
         os.close(self._interrupt)
 
     def _open(self) -> ClientProtocol:
-        if self._protocol is None or self._closed or self._stopped or self._protocol.state.name != "OPEN":
+        if self._protocol is None or self._closed or self._stopped or self._protocol.state is not State.OPEN:
             raise self._lost("it is closed")
         return self._protocol
 
@@ -207,7 +208,7 @@ class Link:
     def _ping(self) -> None:
         now = self._clock.steady()
         protocol = self._protocol
-        if protocol is not None and protocol.state.name == "OPEN" and now - self._pinged >= self._ping_seconds:
+        if protocol is not None and protocol.state is State.OPEN and now - self._pinged >= self._ping_seconds:
             self._pinged = now
             if self._ping_due is None:
                 self._ping_due = now

@@ -7,6 +7,7 @@ from a trail refers directly to the bytes of the file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ class ChangeBatch:
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     rba: NDArray[np.int64]
-    pieces: tuple[TransactionPiece, ...]
+    pieces: Sequence[TransactionPiece]
     seqno: int = 0
     end_rba: int = 0
     befores: NDArray[np.bool_] | None = None
@@ -73,7 +74,7 @@ class ChangeBatch:
         before, after = split_key_update(data)
         return bytes(before), bytes(after)
 
-    def take(self, rows: NDArray[np.int64] | slice, pieces: tuple[TransactionPiece, ...]) -> ChangeBatch:
+    def take(self, rows: NDArray[np.int64] | slice, pieces: Sequence[TransactionPiece]) -> ChangeBatch:
         """Return a batch with some of the rows, over the same buffer."""
         arrays = {
             name: getattr(self, name)[rows] for name in ("table", "io_type", "position", "start", "length", "rba")

@@ -7,13 +7,13 @@ last check finds records that were moved, duplicated or cut out.
 from __future__ import annotations
 
 import struct
-import zlib
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ggshell.checksum import crc32
 from ggshell.errors import TrailError
 from ggshell.record.change import Areas
 from ggshell.record.ragged import items, longs, shorts
@@ -283,9 +283,7 @@ def _areas(chunk: bytes, place: int, end: int) -> _Areas | None:
 
 _FEW: Final = 32
 """Up to this many records are checked one by one."""
-_TOGETHER: Final = 1 << 18
-"""Bytes of records that are summed in one call: small enough for the processor's cache."""
-_RESIDUE: Final = zlib.crc32(bytes(4))
+_RESIDUE: Final = crc32(bytes(4))
 """The CRC-32 of any bytes followed by their own CRC-32; computed from no bytes, whose CRC-32 is 0."""
 
 
@@ -296,7 +294,7 @@ def _sums_by_length() -> NDArray[np.uint32]:
     trailers = [
         layout.TOKEN.pack(layout.TRAILER, 1, total) for half in (1, 256) for total in range(0, 256 * half, half)
     ]
-    found = np.array([zlib.crc32(trailer, _RESIDUE) for trailer in trailers], dtype=np.uint32)
+    found = np.array([crc32(trailer, _RESIDUE) for trailer in trailers], dtype=np.uint32)
     low, high = found[:256], found[256:]
     sums: NDArray[np.uint32] = low[None, :] ^ high[:, None] ^ low[0]
     return sums.ravel()
@@ -310,17 +308,9 @@ def first_unfit(chunk: bytes, edges: NDArray[np.int64]) -> int | None:
 
     ``edges``: the places of consecutive records, and the place after the last one.
     """
-    cuts = [0, len(edges) - 1]
-    if len(edges) > _FEW:
-        between = np.searchsorted(edges, np.arange(_TOGETHER, int(edges[-1]), _TOGETHER))
-        cuts = np.unique(np.concatenate((cuts, between))).tolist()
-    for first, last in pairwise(cuts):
-        some = edges[first : last + 1]
-        if len(some) <= _FEW or not _fit_together(chunk, some):
-            unfit = _first_of(chunk, some.tolist())
-            if unfit is not None:
-                return first + unfit
-    return None
+    if len(edges) > _FEW and _fit_together(chunk, edges):
+        return None
+    return _first_of(chunk, edges.tolist())
 
 
 def _fit_together(chunk: bytes, edges: NDArray[np.int64]) -> bool:
@@ -328,11 +318,11 @@ def _fit_together(chunk: bytes, edges: NDArray[np.int64]) -> bool:
     records = bytearray(memoryview(chunk)[begin : int(edges[-1])])
     sums = _SUMS[np.diff(edges)]
     longs(records)[edges[1:-1] - begin] ^= sums[:-1]
-    return zlib.crc32(records) == int(sums[-1])
+    return crc32(records) == int(sums[-1])
 
 
 def _first_of(chunk: bytes, places: list[int]) -> int | None:
-    view, crc, rest = memoryview(chunk), zlib.crc32, layout.UNSEALED
+    view, crc, rest = memoryview(chunk), crc32, layout.UNSEALED
     for row, (low, high) in enumerate(pairwise(places)):
         if crc(view[low : high - rest]) != int.from_bytes(view[high - rest : high - rest + 4], "little"):
             return row

@@ -16,10 +16,10 @@ import socket
 import stat
 import struct
 import time
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from ggshell.checksum import crc32
 from ggshell.errors import DiskError
 from ggshell.sockets import address, open_private_folder
 from ggshell.trail.name import TrailName
@@ -96,7 +96,7 @@ class MarkWriter:
         csn = mark.csn or Csn(0)
         kind = _NO_CSN if mark.csn is None else int(csn.lsn)
         body = _BODY.pack(mark.position.seqno, mark.position.rba, csn.value, kind, mark.tables)
-        os.pwrite(self._descriptor, body + struct.pack("<I", zlib.crc32(body)), 0)
+        os.pwrite(self._descriptor, body + struct.pack("<I", crc32(body)), 0)
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)
@@ -129,7 +129,7 @@ class MarkReader:
             data = self._content()
             if len(data) == _MARK.size:
                 seqno, rba, value, kind, tables, checksum = _MARK.unpack(data)
-                if checksum == zlib.crc32(data[:-4]):
+                if checksum == crc32(data[:-4]):
                     csn = None if kind == _NO_CSN else Csn(value, bool(kind))
                     return DurableMark(TrailPosition(seqno, rba), csn, tables)
         return None

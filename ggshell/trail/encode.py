@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ggshell.checksum import crc32
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record.change import ChangeBatch
 from ggshell.record.operation import IoType, TransInd
@@ -114,7 +114,7 @@ def _put_heads(out: bytearray, starts: NDArray[np.int64], size: NDArray[np.int64
 def _seal(out: bytearray, ends: NDArray[np.int64]) -> None:
     """Compute each record's checksum and write it into the record."""
     edges = [0, *ends.tolist()]
-    view, crc, rest = memoryview(out), zlib.crc32, layout.UNSEALED
+    view, crc, rest = memoryview(out), crc32, layout.UNSEALED
     sums = np.array([crc(view[low : high - rest]) for low, high in pairwise(edges)], dtype="<u4")
     raw = np.frombuffer(out, dtype=np.uint8)
     raw[(ends - rest)[:, None] + _FOUR] = sums.view(np.uint8).reshape(-1, 4)
@@ -161,7 +161,7 @@ def encode_record(
             _CLOSE.pack(layout.CHECKSUM, 0, layout.SEAL, rba & layout.PLACE_MASK),
         ]
     )
-    return content + _TRAILER.pack(zlib.crc32(content), layout.TRAILER, 1, total)
+    return content + _TRAILER.pack(crc32(content), layout.TRAILER, 1, total)
 
 
 class _Rows(NamedTuple):
@@ -269,4 +269,4 @@ def _row(
             _CLOSE.pack(layout.CHECKSUM, 0, layout.SEAL, rba & layout.PLACE_MASK),
         )
     )
-    return content + _TRAILER.pack(zlib.crc32(content), layout.TRAILER, 1, total)
+    return content + _TRAILER.pack(crc32(content), layout.TRAILER, 1, total)

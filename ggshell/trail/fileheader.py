@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 import struct
-import zlib
 from typing import Final, NamedTuple
 
+from ggshell.checksum import crc32
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
@@ -119,7 +119,7 @@ def encode_header(
     )
     total = 4 + len(body) + _SEAL_SIZE + 4
     content = _TOKEN.pack(_FILE_HEADER, 0, total) + body + _TOKEN.pack(layout.CHECKSUM, 0, 4)
-    return content + struct.pack(">I", zlib.crc32(content)) + _TOKEN.pack(layout.TRAILER, 0, total)
+    return content + struct.pack(">I", crc32(content)) + _TOKEN.pack(layout.TRAILER, 0, total)
 
 
 def adapted_header(data: bytes, seqno: int, previous_size: int | None) -> bytes:
@@ -134,7 +134,7 @@ def adapted_header(data: bytes, seqno: int, previous_size: int | None) -> bytes:
             changed[place : place + 4] = struct.pack(">I", seqno)
         elif (group, number, length) == (_CONTINUITY, 0x33, 8) and previous_size is not None:
             changed[place : place + 8] = struct.pack(">Q", previous_size)
-    changed[size - 8 : size - 4] = struct.pack(">I", zlib.crc32(changed[: size - 8]))
+    changed[size - 8 : size - 4] = struct.pack(">I", crc32(changed[: size - 8]))
     return bytes(changed)
 
 
@@ -240,7 +240,7 @@ def decode_header(data: bytes) -> FileHeader:
     if size < _SMALLEST or size > len(data) or data[size - 4 : size] != _TOKEN.pack(layout.TRAILER, 0, size):
         raise ValueError("a file header record with its trailer")
     seal = data[size - 12 : size - 4]
-    if seal != _TOKEN.pack(layout.CHECKSUM, 0, 4) + struct.pack(">I", zlib.crc32(data[: size - 8])):
+    if seal != _TOKEN.pack(layout.CHECKSUM, 0, 4) + struct.pack(">I", crc32(data[: size - 8])):
         raise ValueError("a file header that matches its checksum")
     found: dict[tuple[int, int], bytes] = {}
     for group, body in _tokens(data[4 : size - 12]):

@@ -10,7 +10,7 @@ from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.distinct import distinct
 from ggshell.record.operation import IoType, TransInd
-from ggshell.record.transaction import TransactionHeader, TransactionPiece
+from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
 from ggshell.trail.durable import Listener, MarkReader
@@ -18,6 +18,7 @@ from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.fragments import JoinedRecords, join_fragments
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
+from ggshell.trail.pieces import TrailPieces
 from ggshell.trail.reach import require_reachable
 from ggshell.trail.recover import find_end
 from ggshell.trail.sealing import Keys, RowCipher, cipher_of
@@ -288,30 +289,20 @@ class TrailReader:
             raise damaged(file.path, base + place, f"the definition of table {index} before its rows")
         return records.only(np.arange(len(records.start)) < row)._replace(end=place)
 
-    def _pieces(
-        self, file: OpenedFile, chunk: bytes, records: Records, rba: NDArray[np.int64]
-    ) -> tuple[TransactionPiece, ...]:
+    def _pieces(self, file: OpenedFile, chunk: bytes, records: Records, rba: NDArray[np.int64]) -> TrailPieces:
         """Split the rows into transactions by TransInd; the tokens of each first row identify its transaction."""
         places, last = records.header["trans_ind"], len(records.start) - 1
         stops = np.flatnonzero(places >= TransInd.END)
-        if not len(stops) or stops[-1] != last:
+        ends = len(stops) > 0 and int(stops[-1]) == last
+        if not ends:
             stops = np.append(stops, last)
         firsts = np.concatenate((np.zeros(1, dtype=np.int64), stops[:-1] + 1))
-        begins = (places == TransInd.BEGIN) | (places == TransInd.SOLE)
-        self._check_order(file, begins, firsts, rba)
-        starting = begins[firsts].tolist()
-        headers = self._headers(file, chunk, records, firsts[begins[firsts]], rba)
-        ending = (places[stops] >= TransInd.END).tolist()
-        if self._header is not None:
-            headers.insert(0, self._header)
-        self._header = None if ending[-1] else headers[-1]
-        runs = zip(headers, firsts.tolist(), stops.tolist(), starting, ending, strict=True)
-        return tuple(
-            [
-                TransactionPiece(header, first, stop - first + 1, begun, ended)
-                for header, first, stop, begun, ended in runs
-            ]
+        self._check_order(file, (places == TransInd.BEGIN) | (places == TransInd.SOLE), firsts, rba)
+        pieces = TrailPieces(
+            firsts, stops, self._header, ends=ends, decode=lambda rows: self._headers(file, chunk, records, rows, rba)
         )
+        self._header = None if ends else pieces[-1].header
+        return pieces
 
     def _check_order(
         self, file: OpenedFile, begins: NDArray[np.bool_], firsts: NDArray[np.int64], rba: NDArray[np.int64]

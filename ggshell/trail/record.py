@@ -7,12 +7,12 @@ record. Records as public listings show them (without a checksum, older ones big
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from ggshell.checksum import crc32
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, to_datetime
 from ggshell.errors import TrailError
 from ggshell.record.ddl import ddl_pairs
@@ -280,7 +280,7 @@ def _seal(data: bytes, tokens: dict[str, bytes], rba: int | None) -> tuple[int |
 
 def _fits(data: bytes) -> bool:
     rest = layout.UNSEALED
-    return data[-rest : -rest + 4] == struct.pack("<I", zlib.crc32(data[:-rest]))
+    return data[-rest : -rest + 4] == struct.pack("<I", crc32(data[:-rest]))
 
 
 def _moment(io_time: int) -> datetime | None:

@@ -6,12 +6,12 @@ reports what is wrong.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from ggshell.checksum import crc32
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import IoType, TransInd
@@ -106,7 +106,7 @@ def _rows(chunk: bytes, base: int) -> list[_Row] | None:
             0,
             layout.SEAL,
             (base + place) & layout.PLACE_MASK,
-            zlib.crc32(view[place : after - _UNSEALED]),
+            crc32(view[place : after - _UNSEALED]),
         )
         if layout.CLOSING.unpack_from(chunk, after - layout.CLOSING_SIZE) != (*sealed, layout.TRAILER, 1, fields[2]):
             return None

@@ -8,6 +8,7 @@ import random
 import select
 import struct
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -234,7 +235,7 @@ def test_unknown_tokens_of_a_file_header_are_ignored_and_missing_ones_have_defau
     body += struct.pack(">BBH", 0x77, 0, 3) + b"abc"
     total = 4 + len(body) + 12
     content = struct.pack(">BBH", 0x46, 0, total) + body + struct.pack(">BBH", 0x43, 0, 4)
-    bare = content + struct.pack(">I", fileheader.zlib.crc32(content)) + struct.pack(">BBH", 0x5A, 0, total)
+    bare = content + struct.pack(">I", zlib.crc32(content)) + struct.pack(">BBH", 0x5A, 0, total)
     header = decode_header(bare)
     assert (header.signature, header.seqno, header.producer, header.recovery_mode) == (
         fileheader.SIGNATURE,

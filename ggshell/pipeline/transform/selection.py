@@ -76,7 +76,7 @@ class Selection:
         The rows before it belong to transactions that the output holds."""
         if self._held is not None or self._since or self._wanted_rows(batch) is not None:
             return None
-        if self._after is not None:
+        if self._after is not None and batch.pieces[0].header.csn <= self._after.csn:
             held = [self._after.holds(piece.header) for piece in batch.pieces]
             count = held.index(False) if False in held else len(held)
             if any(held[count:]) or (count and self._begun):

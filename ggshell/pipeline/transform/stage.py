@@ -172,7 +172,7 @@ def _columns(
     return table, io_type, start, length, buffer
 
 
-def _pieces(batch: ChangeBatch, rows: NDArray[np.int64]) -> tuple[TransactionPiece, ...]:
+def _pieces(batch: ChangeBatch, rows: NDArray[np.int64]) -> Sequence[TransactionPiece]:
     """The pieces of the batch, adjusted to other rows; each row stays in its piece."""
     if len(rows) == len(batch):
         return batch.pieces
