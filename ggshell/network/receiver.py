@@ -98,8 +98,10 @@ class ReceivedTrail:
                 self._taken += len(message)
             if self._end is not None and self._end != self._files.shown:
                 self._files.flush(last, self._end)  # written here: it is synced at once
-            elif last:
-                self._files.append(last)
+            else:
+                if last:
+                    self._files.append(last)
+                self._files.finish_appending()  # the caller uses the memory of the messages again
         except OSError as error:
             raise unwritable(self.name, error) from error
         durable = self.durable if self._end is not None else TrailPosition(0, 0)

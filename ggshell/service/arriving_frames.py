@@ -13,11 +13,14 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final
 
+from ggshell.service.long_messages import use_again
 from ggshell.service.trail_protocol import TrailProtocol
 from ggshell.trail.blocks import Data
 
 MOST_WAITING: Final = 4 << 20
 """Bytes of messages that may wait for the disk; more stay in the network."""
+MOST_UNSAID: Final = 8 << 20
+"""Bytes of messages that may be written without an acknowledgement while more are being written."""
 
 
 class ArrivingFrames:
@@ -38,6 +41,7 @@ class ArrivingFrames:
         self._write, self._tell_written = write, written
         self._messages: list[Data] = []
         self._bytes = 0
+        self._unsaid = 0
         self._is_writing = self._is_ended = False
         self._loop = asyncio.get_running_loop()
         self._idle = asyncio.Event()
@@ -86,10 +90,17 @@ class ArrivingFrames:
             self._loop.call_soon_threadsafe(end)
 
     def _succeed(self, messages: list[Data], answer: bytes) -> None:
+        """Acknowledge what was written, unless a later acknowledgement comes soon; each costs both sides as much as a frame."""
         self._is_writing = False
         self._begin()
-        self._connection.send_newest(answer)
+        self._unsaid += sum(map(len, messages))
+        if not self._is_writing or self._unsaid >= MOST_UNSAID:
+            self._connection.send_newest(answer)
+            self._unsaid = 0
         self._tell_written(messages)
+        for message in messages:
+            if isinstance(message, memoryview):
+                use_again(message)
 
     def _fail(self, error: BaseException) -> None:
         self._is_writing, self._is_ended = False, True

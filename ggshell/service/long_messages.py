@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from ggshell.network.frames import LONGEST_FRAME
+
 SHORTEST: Final = 16 << 10
 """Shorter messages are left to the library. Bytes."""
 _WHOLE_BINARY: Final = 0x82
@@ -19,6 +21,9 @@ _MASK_SIZE: Final = 4
 _LENGTHS: Final = {126: struct.Struct(">H"), 127: struct.Struct(">Q")}
 _SCRATCH: Final = memoryview(bytearray(64 << 10))
 """What has arrived is taken out of it at once, so all connections of a loop share it."""
+_FREE: Final[list[memoryview]] = []
+_MOST_FREE: Final = 16
+"""Messages whose memory is kept for later ones: the first use of new memory takes as long as receiving into it."""
 
 
 class _Head(NamedTuple):
@@ -37,7 +42,7 @@ class LongMessages:
         self._accepts = accepts
         self._kept = b""
         self._others = 0
-        self._message: bytearray | None = None
+        self._message: memoryview | None = None
         self._filled = 0
         self._mask = b""
 
@@ -48,9 +53,9 @@ class LongMessages:
 
     def room(self) -> memoryview:
         """Return where the next bytes are to be received."""
-        return _SCRATCH if self._message is None else memoryview(self._message)[self._filled :]
+        return _SCRATCH if self._message is None else self._message[self._filled :]
 
-    def arrived(self, count: int) -> Iterator[tuple[bool, bytes | bytearray]]:
+    def arrived(self, count: int) -> Iterator[tuple[bool, bytes | memoryview]]:
         """Take so many bytes that were received in ``room``: return messages (with True) and bytes for the library."""
         if self._message is not None:
             self._filled += count
@@ -67,7 +72,7 @@ class LongMessages:
                 if (
                     data[place] == _WHOLE_BINARY
                     and head.is_masked
-                    and head.length >= SHORTEST
+                    and SHORTEST <= head.length <= LONGEST_FRAME
                     and self._accepts(head.length)
                 ):
                     place += head.size
@@ -82,17 +87,29 @@ class LongMessages:
             yield False, part
 
     def _begin(self, length: int, mask: bytes, part: bytes) -> None:
-        self._message, self._mask, self._filled = bytearray(length), mask, len(part)
+        self._message, self._mask, self._filled = _memory(length), mask, len(part)
         self._message[: len(part)] = part
 
-    def _whole(self) -> Iterator[tuple[bool, bytearray]]:
+    def _whole(self) -> Iterator[tuple[bool, memoryview]]:
         if self._message is not None and self._filled == len(self._message):
             message, self._message = self._message, None
             _unmask(message, self._mask)
             yield True, message
 
 
-def _unmask(message: bytearray, mask: bytes) -> None:
+def _memory(length: int) -> memoryview:
+    """Return memory for a message of at most ``LONGEST_FRAME`` bytes."""
+    memory = _FREE.pop() if _FREE else np.empty(LONGEST_FRAME, dtype=np.uint8).data
+    return memory[:length]
+
+
+def use_again(message: memoryview) -> None:
+    """Note that nobody refers to a long message any more: a later one takes its memory. Any thread can call this."""
+    if isinstance(message.obj, np.ndarray) and len(_FREE) < _MOST_FREE:
+        _FREE.append(message.obj.data)
+
+
+def _unmask(message: memoryview, mask: bytes) -> None:
     """Remove the mask in place: nothing is copied."""
     size = len(message) // _MASK_SIZE
     whole = np.frombuffer(message, dtype=np.uint32, count=size)

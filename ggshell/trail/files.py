@@ -191,6 +191,10 @@ class LocalTrailFiles:
         self._unsynced = self._unsynced or bool(data)
         self._blocks.write_behind(self._descriptor, data)
 
+    def finish_appending(self) -> None:
+        """Wait until everything appended is in the file, durable or not. Raises OSError."""
+        self._blocks.wait()
+
     def flush(self, data: Data, end: DurableMark) -> None:
         self.finish_behind()
         self._blocks.wait()

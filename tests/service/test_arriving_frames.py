@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from ggshell.service.arriving_frames import MOST_WAITING, ArrivingFrames
+from ggshell.service.arriving_frames import MOST_UNSAID, MOST_WAITING, ArrivingFrames
 
 SECONDS = 20
 
@@ -67,9 +67,24 @@ def test_what_arrives_during_a_write_is_written_together() -> None:
             frames.take(message)
         disk.allowed.release(2)
         await frames.written()
-        assert connection.answers == [b"1", b"3"]
+        assert connection.answers == [b"3"]
 
     assert run(body).writes == [[b"a"], [b"b", b"c"]]
+
+
+def test_a_steady_stream_is_acknowledged_in_large_steps() -> None:
+    async def body(frames: ArrivingFrames, connection: Connection, disk: Disk) -> None:
+        part = bytes(MOST_UNSAID // 4)
+        frames.take(part)
+        for _ in range(8):
+            assert await asyncio.to_thread(disk.begun.acquire, timeout=SECONDS)
+            frames.take(part)
+            disk.allowed.release()
+        disk.allowed.release()
+        await frames.written()
+        assert connection.answers == [b"4", b"8", b"9"]
+
+    run(body)
 
 
 def test_nothing_more_is_read_while_too_many_bytes_wait_for_the_disk() -> None:
