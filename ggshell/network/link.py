@@ -118,7 +118,7 @@ class Link:
             protocol.send_text(message.encode())
             self._collect()
         else:
-            self._queue(*masked_frame(message, more))
+            self._queue(*masked_frame(message, more, private=isinstance(self._stream, ssl.SSLSocket)))
         self._write()
 
     def drain(self, most: int) -> None:
@@ -221,7 +221,7 @@ class Link:
             return
         self._queue(*self._protocol.data_to_send())
 
-    def _queue(self, *parts: bytes) -> None:
+    def _queue(self, *parts: Data) -> None:
         for data in parts:
             if data:
                 self._out.append(memoryview(data))

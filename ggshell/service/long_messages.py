@@ -110,7 +110,9 @@ def use_again(message: memoryview) -> None:
 
 
 def _unmask(message: memoryview, mask: bytes) -> None:
-    """Remove the mask in place: nothing is copied."""
+    """Remove the mask in place: nothing is copied. Within TLS it is zero."""
+    if not any(mask):
+        return
     size = len(message) // _MASK_SIZE
     whole = np.frombuffer(message, dtype=np.uint32, count=size)
     np.bitwise_xor(whole, np.frombuffer(mask, dtype=np.uint32), out=whole)

@@ -74,10 +74,13 @@ def test_an_acknowledgement_is_decoded_as_it_was_encoded(found: Acknowledgement)
     assert decode_acknowledgement(encode_acknowledgement(found)) == found
 
 
+@pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize(("size", "parts"), [(0, 1), (60, 1), (200, 1), (16 << 10, 2), (1 << 16, 2)])
-def test_a_short_message_leaves_in_one_part_and_every_message_arrives_whole(size: int, parts: int) -> None:
+def test_a_short_message_leaves_in_one_part_and_every_message_arrives_whole(
+    size: int, parts: int, private: bool
+) -> None:
     head, data = b"a head of 17 byte", bytes(range(256)) * (size // 256 + 1)
-    sent = masked_frame(head, data[:size])
+    sent = masked_frame(head, data[:size], private=private)
     assert len(sent) == parts
     stream = StreamReader()
     for part in sent:

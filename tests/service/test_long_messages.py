@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, Side
 
+from ggshell.network.masking import masked_frame
 from ggshell.service.long_messages import SHORTEST, LongMessages
 
 FRAMES = st.lists(
@@ -66,6 +67,13 @@ def test_every_place_of_a_division_in_the_heads() -> None:
     stream = b"".join(Frame(Opcode.BINARY, each).serialize(mask=True) for each in parts)
     for first in (*range(1, 12), *range(SHORTEST + 4, SHORTEST + 30)):
         assert receive(stream, [first, 1, 1, 1, 1 << 20])[0] == parts
+
+
+def test_a_message_of_an_encrypted_line_has_no_mask() -> None:
+    message = bytes(range(256)) * (SHORTEST // 256)
+    stream = b"".join(masked_frame(message[:17], message[17:], private=True))
+    assert message in stream
+    assert receive(stream, [1 << 20]) == ([message], 1)
 
 
 def test_the_parts_of_a_message_and_a_message_that_is_too_long_are_the_librarys() -> None:
