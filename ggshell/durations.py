@@ -6,8 +6,10 @@ A duration is in seconds unless the name or the docstring says microseconds, the
 from __future__ import annotations
 
 import re
-from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 MINUTE: Final = 60
 HOUR: Final = 3600

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
 _MOST_ASKED: Final = 16
@@ -20,6 +19,8 @@ def ask_together(
     """
     if not found:
         return []
+    from concurrent.futures import ThreadPoolExecutor, wait
+
     pool = ThreadPoolExecutor(min(_MOST_ASKED, len(found)))
     try:
         futures = [pool.submit(ask, each) for each in found]

@@ -10,6 +10,7 @@ from ggshell.types import LAST_OFFSET, TrailPosition
 
 if TYPE_CHECKING:
     from ggshell.cli.session import Session
+    from ggshell.trail.name import TrailName
 
 
 def begin_time(text: str, now: int) -> int:
@@ -31,7 +32,6 @@ def starting_position(session: Session, trail: str, begin: str, seqno: int | Non
     the time of BEGIN, or else the first file.
     """
     from ggshell.trail.name import LAST_FILE, TrailName
-    from ggshell.trail.reader import TrailReader
 
     name = TrailName.parse(trail, session.home.root)
     if seqno is not None or rba is not None:
@@ -42,8 +42,14 @@ def starting_position(session: Session, trail: str, begin: str, seqno: int | Non
         from ggshell.trail.positions import first_since
 
         return first_since(name, begin_time(begin, session.clock.now()))
+    return _end_of(name) if begin else name.beginning
+
+
+def _end_of(name: TrailName) -> TrailPosition:
+    from ggshell.trail.reader import TrailReader
+
     reader = TrailReader(name)
     try:
-        return (reader.end() or reader.position) if begin else reader.position
+        return reader.end() or reader.position
     finally:
         reader.close()

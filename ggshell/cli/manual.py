@@ -33,6 +33,7 @@ _STYLES = {"title": _BOLD, "heading": _BOLD, "keyword": _BOLD + _CYAN, "slot": _
 _USAGE_LINE = re.compile(r"(\S.*?)(?:\s{2,}(.*))?")
 _ENVIRONMENT = {
     "GGSHELL_HOME": "The home directory, if --home is not given.",
+    "XDG_CACHE_HOME": "The folder of the compiled syntax lines, ggshell/syntax (default: ~/.cache); it can be deleted.",
     "XDG_CONFIG_HOME": "The folder of the configuration file ggshell/config.toml (default: ~/.config).",
     "XDG_STATE_HOME": "The folder of the shell's history, ggshell/history (default: ~/.local/state).",
     "EDITOR, VISUAL, PAGER": "The programs of EDIT PARAMS and of long results.",

@@ -10,7 +10,6 @@ The trail reader is imported and used only if START named a position.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.home.checkpoint import GroupOptions
@@ -116,6 +115,8 @@ class StartPosition(NamedTuple):
 
     def left(self, batch: ChangeBatch) -> ChangeBatch:
         """Return a batch without the skipped transactions; their rows stay in it, so that later positions are known."""
+        from dataclasses import replace
+
         pieces = [piece for piece in batch.pieces if (str(piece.header.csn), piece.header.xid) not in self.skipped]
         return batch if len(pieces) == len(batch.pieces) else replace(batch, pieces=tuple(pieces))
 
@@ -128,6 +129,8 @@ def without_untaken(options: GroupOptions) -> GroupOptions:
 
 def from_csn(batch: ChangeBatch, least: Csn) -> ChangeBatch | None:
     """Return the transactions of a batch from a CSN on, or None if there are none."""
+    from dataclasses import replace
+
     number = next((number for number, piece in enumerate(batch.pieces) if piece.header.csn.value >= least.value), None)
     if not number:
         return batch if number == 0 else None

@@ -222,7 +222,7 @@ class Catalog:
 
     def _use(self, work: Callable[[Any], T]) -> T:
         """Open the catalog, run ``work`` in one transaction and close it."""
-        import duckdb
+        import _duckdb as duckdb
 
         def opened() -> T:
             with duckdb.connect(str(self._path)) as connection:
@@ -232,7 +232,7 @@ class Catalog:
 
     def _in_turn(self, work: Callable[[], T]) -> T:
         """Run ``work`` when no other thread has the catalog open; retry while another command holds it."""
-        import duckdb
+        import _duckdb as duckdb
 
         self._path.parent.mkdir(parents=True, exist_ok=True)
         pause, waited = _FIRST_WAIT, 0.0

@@ -205,9 +205,13 @@ def compile_line(text: str, page: str) -> Line:
             column=error.column,
             source=text,
         ) from error
-    if not isinstance(body, Series):
-        body = Series((body,), (False,))
-    return Line(_key(body), body, text, page)
+    return line_of(body, text, page)
+
+
+def line_of(body: Node, text: str, page: str) -> Line:
+    """The line with this tree."""
+    whole = body if isinstance(body, Series) else Series((body,), (False,))
+    return Line(_key(whole), whole, text, page)
 
 
 def _key(body: Series) -> str:

@@ -227,9 +227,9 @@ def is_abbreviation(verb: str, word: str, kind: str) -> bool:
 @cache
 def compiled(line: SyntaxLine) -> Line:
     """The compiled tree of a line."""
-    from ggshell.language.notation import compile_line
+    from ggshell.language.compiled import compiled_line
 
-    return compile_line(line.text, line.page)
+    return compiled_line(line.text, line.page)
 
 
 @cache

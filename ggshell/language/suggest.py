@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word, or the only one that begins with the word. Empty if none is near."""
+    import difflib
+
     words = list(known)
     begins = [each for each in words if each.startswith(word)]
     swapped = [

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import socket
 import stat
 import struct
@@ -228,7 +227,7 @@ class Listener:
     """The reader's side: readable when the trail has grown. If the folder belongs to another user, it is never woken."""
 
     def __init__(self, name: TrailName) -> None:
-        self._name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
         self._path = _folder(name)

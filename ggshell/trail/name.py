@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.errors import UsageError
+from ggshell.types import TrailPosition
 
 DIGITS = 9
 LAST_FILE = 10**DIGITS - 1
@@ -58,6 +59,11 @@ class TrailName(NamedTuple):
             return []
         found = (pattern.fullmatch(entry.name) for entry in self.folder.iterdir())
         return sorted({int(match[1]) for match in found if match})
+
+    @property
+    def beginning(self) -> TrailPosition:
+        """The begin of the first existing file, or of file 0."""
+        return TrailPosition(next(iter(self.sequences()), 0), 0)
 
     def unfinished(self) -> Path:
         """Return the path of the next file while its header is being written."""

@@ -58,10 +58,7 @@ class TrailReader:
         self._header: TransactionHeader | None = None
         self._seen: TrailPosition | None = None
         self._judged = False
-        if position is None:
-            first = name.sequences()
-            position = TrailPosition(first[0] if first else 0, 0)
-        self.position = position
+        self.position = name.beginning if position is None else position
 
     def read(self, max_bytes: int = CHUNK, last: int | None = None) -> ChangeBatch | None:
         """Return the next rows, or None if no more rows are visible now.

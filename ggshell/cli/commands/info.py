@@ -63,11 +63,11 @@ def info_groups(
         found = [each for each in found if _wanted(each, tasks=tasks, every=allprocesses)]
     infos: list[GroupInfo] = []
     notes: list[Note] = []
-    answers = ask_together(
-        found, lambda each: _asked(each) if detail or each.is_connected else None, lambda _: None, _TOTAL_SECONDS
-    )
-    for each, answer in zip(found, answers, strict=True):
-        info, more = _info(session, each, answer, detail=detail)
+    asked = [each for each in found if each.runs and (detail or each.is_connected)]
+    answers = ask_together(asked, _asked, lambda _: None, _TOTAL_SECONDS)
+    answer_of = {each.name: answer for each, answer in zip(asked, answers, strict=True)}
+    for each in found:
+        info, more = _info(session, each, answer_of.get(each.name), detail=detail)
         infos.append(info)
         notes += more
     return InfoGroups(tuple(infos), detail, showch, tuple(errors), tuple(notes))
@@ -161,9 +161,7 @@ def _paths(session: Session, found: View) -> dict[str, str]:
 
 
 def _asked(found: View) -> dict[str, Any] | None:
-    """The STATUS answer of a running process; None if it is not running or does not answer."""
-    if not found.runs:
-        return None
+    """The STATUS answer of a running process; None if it does not answer."""
     try:
         return request(supervision.process_of(found).socket, "STATUS", timeout=_ASK_SECONDS)
     except GgsError:

@@ -7,7 +7,6 @@ that column instead of being split: to the terminal it is still one line, so a s
 from __future__ import annotations
 
 import re
-import shutil
 from typing import Final, TextIO
 from unicodedata import east_asian_width
 
@@ -22,6 +21,8 @@ def wrapped(text: str, stream: TextIO) -> str:
     """Return a text as it is shown on a stream: unchanged unless that is a terminal with shorter lines."""
     if not stream.isatty():
         return text
+    import shutil
+
     width, lines = shutil.get_terminal_size().columns, text.split("\n")
     marked = (*(line.strip() == "^" for line in lines[1:]), False)  # the terminal breaks a line and its mark alike
     return "\n".join(
