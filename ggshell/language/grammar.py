@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ LOGDUMP = "logdump"
 _CALLED = {COMMANDS: "command", PARAMETERS: "parameter", LOGDUMP: "Logdump command"}
 _TOKEN = re.compile(r"[^\s,;()=!\"']+")
 _FOUND = re.compile(r"[^\s,;()=]+|\S")
+_NAME = ""
 _MOST = 8
 """How many of the possible words an error lists."""
 _NOTHING: Mapping[str, tuple[Span, ...]] = MappingProxyType({})
@@ -142,12 +144,30 @@ def words_of(text: str) -> list[str]:
     return [word.upper() for word in _TOKEN.findall(text)]
 
 
-def candidates(words: list[str], kind: str, *, whole: bool = True) -> Iterator[tuple[SyntaxLine, int]]:
+def candidates(words: list[str], kind: str, *, whole: bool = True) -> tuple[tuple[SyntaxLine, int], ...]:
     """The lines of the verb, each with the number of its leading words that the statement has.
 
     A word that can follow the verb is not read as a name. An abbreviation (EXT, REPL) is a keyword only if a name follows
     it. In a statement that is not ``whole`` yet it can be either.
     """
+    return _candidates(_leading(words, kind), kind, whole)
+
+
+def _leading(words: list[str], kind: str) -> tuple[str, ...]:
+    """The words that decide which lines a statement can fit. ``_NAME`` stands for each one that is not a keyword there."""
+    known, most = pages.leading_vocabulary(words[0], kind)
+    return (words[0], *(word if word in known else _NAME for word in words[1:most]))
+
+
+@lru_cache(maxsize=1024)
+def _complete(words: tuple[str, ...], kind: str) -> tuple[SyntaxLine, ...]:
+    """The lines all of whose leading words a statement has."""
+    return tuple(line for line, depth in _candidates(words, kind, whole=True) if depth == len(line.leading))
+
+
+@lru_cache(maxsize=1024)
+def _candidates(words: tuple[str, ...], kind: str, whole: bool) -> tuple[tuple[SyntaxLine, int], ...]:
+    """The same as ``candidates`` for the leading words."""
     second = words[1] if len(words) > 1 else ""
     taken = second in pages.second_words(words[0], kind)
     named = taken and len(words) > 2 and words[2] not in pages.later_words(words[0], kind)
@@ -155,8 +175,7 @@ def candidates(words: list[str], kind: str, *, whole: bool = True) -> Iterator[t
     found = [line for line in pages.syntax_lines(words[0], kind) if name or not (line.bare and taken)]
     if whole and name:
         found.sort(key=lambda line: not line.bare)
-    for line in found:
-        yield line, line.depth(words)
+    return tuple((line, line.depth(words)) for line in found)
 
 
 def _fitting(text: str, kind: str) -> tuple[SyntaxLine, dict[str, Any], Mapping[str, tuple[Span, ...]]]:
@@ -170,15 +189,14 @@ def _fitting(text: str, kind: str) -> tuple[SyntaxLine, dict[str, Any], Mapping[
     if not verb or not pages.syntax_lines(verb, kind):
         raise unknown(text, text[first:end], first, _CALLED.get(kind, kind), verbs(kind))
     whole = frozenset(words)
-    possible = list(candidates(words, kind))
-    for line, depth in possible:
-        if depth == len(line.leading) and all(forms & whole for forms in line.later):
+    for line in _complete(_leading(words, kind), kind):
+        if not any(map(whole.isdisjoint, line.later)):
             run = Attempt(text)
             found = pages.parser_of(line).parse(run)
             if found is not None:
                 args, spans = {pair.name: pair.value for pair in found}, {pair.name: pair.spans for pair in found}
                 return line, args, spans
-    raise _refused(text, kind, words, possible)
+    raise _refused(text, kind, words, candidates(words, kind))
 
 
 def _meant(
@@ -195,7 +213,7 @@ def _meant(
     return Parsed(key, args, line.page, notes_of(path, key, args, spans), spans)
 
 
-def _refused(text: str, kind: str, words: list[str], possible: list[tuple[SyntaxLine, int]]) -> StatementError:
+def _refused(text: str, kind: str, words: list[str], possible: Sequence[tuple[SyntaxLine, int]]) -> StatementError:
     """The error of the line that matched furthest."""
     from ggshell.language.notation import Word
     from ggshell.language.parser import Attempt

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,6 +99,7 @@ def section(path: Path, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
 def argument(subject: str) -> str:
     """The argument name of a page's keyword or placeholder: its first word as a Python name."""
     name = subject.split(maxsplit=1)[0].lower().replace("-", "_") if subject.strip() else ""
@@ -209,6 +210,14 @@ def later_words(verb: str, kind: str) -> Spellings:
         if line.bare:
             found |= {form for word in keywords_of(line) for form in word}
     return frozenset(found)
+
+
+@cache
+def leading_vocabulary(verb: str, kind: str) -> tuple[Spellings, int]:
+    """The words that decide which lines of a verb a statement can fit, and how many of its words matter, the verb included."""
+    lines = syntax_lines(verb, kind)
+    leading = frozenset(form for line in lines for forms in line.spellings[1:] for form in forms)
+    return leading | later_words(verb, kind), max((3, *(len(line.leading) for line in lines)))
 
 
 @cache

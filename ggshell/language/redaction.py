@@ -167,9 +167,9 @@ def ends_open(text: str) -> bool:
 
 def may_hold_secret(text: str) -> bool:
     """Whether a statement has a word that a password can follow, in any similar spelling, or a login with a password."""
-    if not _MAY_HOLD.search(text) and not any(5 <= len(word) <= 18 for word in _WORD.findall(text)):
-        return False
-    return bool(_URL.search(text) or _SLASHED.search(text)) or any(map(_is_guarded, set(_WORD.findall(text.upper()))))
+    if "@" in text and (_URL.search(text) or _SLASHED.search(text)):  # both end before an @
+        return True
+    return any(map(_is_guarded, set(_WORD.findall(text.upper()))))
 
 
 @cache

@@ -44,6 +44,8 @@ class Gaps(NamedTuple):
 
     status: str = ""
     missing: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    """Of each of ``missing``."""
     carried: frozenset[str] = frozenset()
 
 
@@ -51,10 +53,11 @@ class Gaps(NamedTuple):
 def gaps_of(path: Path) -> Gaps:
     """The gaps that a page declares."""
     parts = (line.partition(":") for line in pages.section(path, "Not supported"))
-    missing = ((subject.strip().upper(), reason.strip()) for subject, colon, reason in parts if colon)
+    missing = tuple((subject.strip().upper(), reason.strip()) for subject, colon, reason in parts if colon)
+    names = tuple(pages.argument(subject) for subject, _ in missing)
     facts = pages.read(path).facts
     carried = (pages.argument(name.strip()) for name in facts.get("Carried out", "").split(",") if name.strip())
-    return Gaps(facts.get("Not supported", ""), tuple(missing), frozenset(carried))
+    return Gaps(facts.get("Not supported", ""), missing, names, frozenset(carried))
 
 
 def lacks(kind: str, page: str, word: str) -> bool:
@@ -81,8 +84,7 @@ def notes_of(
     if whole:
         return (UnsupportedPart("", whole),)
     found = []
-    for subject, reason in gaps.missing:
-        name = pages.argument(subject)
+    for name, (subject, reason) in zip(gaps.arguments, gaps.missing, strict=True):
         if subject and args.get(name):
             place = spans[name][0][0] if name in spans else 0
             found.append(UnsupportedPart(subject, reason, place + 1))

@@ -152,7 +152,7 @@ def small_manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
         (tmp_path / name).mkdir(exist_ok=True)
     monkeypatch.setattr(pages, "folder", lambda: tmp_path)
     caches = (pages.index, pages.syntax_lines, pages.second_words, pages.all_syntax_lines)
-    caches += (pages._of_page,)
+    caches += (pages._of_page, pages.later_words, pages.leading_vocabulary, grammar._candidates, grammar._complete)
     for cached in caches:
         cached.cache_clear()
     yield tmp_path
