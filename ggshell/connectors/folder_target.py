@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -14,7 +13,9 @@ class FolderTarget(Protocol):
     """The target folder of one group. Methods raise ConflictError, DiskError and StoreError."""
 
     @property
-    def folder(self) -> Path: ...
+    def location(self) -> str:
+        """The folder, or the location in an object store."""
+        ...
 
     def require_free(self, others: Iterable[tuple[str, str]]) -> None:
         """Raise ConflictError if another group uses the folder alone, and DiskError if this process cannot write there.

@@ -24,7 +24,7 @@ from ggshell.quantities import read_size
 from ggshell.query import paths
 from ggshell.query.pushdown import Condition, conditions_from, wanted_by
 from ggshell.query.splits import TrailSplit, splits_of
-from ggshell.query.trail_read import SPLIT_BYTES, TrailRead, files_of, plan, trail_read_of
+from ggshell.query.trail_read import SPLIT_BYTES, SplitRead, TrailRead, files_of, plan, read_of
 from ggshell.record.operation import TransInd
 from ggshell.trail.boundaries import boundary_after
 from ggshell.trail.columnar import OnDamage, RowFilter
@@ -61,14 +61,14 @@ class TrailSource(spark.DataSource):
         return NAME
 
     def schema(self) -> str:
-        return trail_read_of(self.options).ddl
+        return read_of(self.options).ddl
 
     def reader(self, schema: StructType) -> TrailBatchReader:
-        return TrailBatchReader(dict(self.options), trail_read_of(self.options).only(schema.fieldNames()))
+        return TrailBatchReader(dict(self.options), read_of(self.options).only(schema.fieldNames()))
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802 - Spark's name
 
-        return TrailStreamReader(dict(self.options), trail_read_of(self.options).only(schema.fieldNames()))
+        return TrailStreamReader(dict(self.options), read_of(self.options).only(schema.fieldNames()))
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         from ggshell.query.write import TrailArrowWriter
@@ -79,7 +79,7 @@ class TrailSource(spark.DataSource):
 class TrailBatchReader(spark.DataSourceReader):
     """Reads the part of the files that is durable now, one split per task."""
 
-    def __init__(self, options: dict[str, str], trail_read: TrailRead) -> None:
+    def __init__(self, options: dict[str, str], trail_read: TrailRead | SplitRead) -> None:
         self.options = options
         self.trail_read = trail_read
         self.known = conditions_from(options.get("conditions", ""))
@@ -123,7 +123,7 @@ class TrailStreamReader(spark.DataSourceStreamReader, SupportsTriggerAvailableNo
 
     Plans batches in Spark's planning process, which keeps this object. Its tasks read with a copy."""
 
-    def __init__(self, options: dict[str, str], trail_read: TrailRead) -> None:
+    def __init__(self, options: dict[str, str], trail_read: TrailRead | SplitRead) -> None:
         self.options = options
         self.trail_read = trail_read
         self.trail = trail_of(options.get("path", ""))

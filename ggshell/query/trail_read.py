@@ -6,6 +6,7 @@ Spark has no unsigned integers, so positions are signed here. Times are instants
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,6 +153,29 @@ class TrailRead:
                 else:
                     arrays.append(pa.nulls(batch.num_rows, schema.field(number).type))
             yield pa.record_batch(arrays, schema=schema)
+
+
+_SPLITS: Final = "splits"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRead:
+    """A read that returns the splits, one row each, instead of their rows: for tasks that read the trail themselves."""
+
+    schema: pa.Schema = pa.schema([("split", pa.binary())])  # noqa: RUF009 - immutable
+    ddl: str = "split binary"
+    table: str = ""
+
+    def only(self, names: Sequence[str]) -> SplitRead:
+        return self
+
+    def batches(self, split: TrailSplit, wanted: RowFilter = EVERYTHING) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([pa.array([pickle.dumps(split)], pa.binary())], schema=self.schema)
+
+
+def read_of(options: Mapping[str, str]) -> TrailRead | SplitRead:
+    """The read that the options describe; option ``contents`` can be ``splits``. Raises UsageError, NotFoundError."""
+    return SplitRead() if options.get("contents") == _SPLITS else trail_read_of(options)
 
 
 def files_of(options: Mapping[str, str], base: Path | None = None) -> list[str]:

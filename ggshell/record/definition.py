@@ -8,12 +8,16 @@ from ggshell.types import TableName
 
 
 class Column(NamedTuple):
-    """One column: its name, type text (``numeric(10,2)``) and type id (PostgreSQL: OID) in the source database."""
+    """One column: its name, type text (``numeric(10,2)``) and type id (PostgreSQL: OID) in the source database.
+
+    ``number`` identifies the column as long as its table exists, even if it is renamed (PostgreSQL: attnum); 0 if unknown.
+    """
 
     name: str
     type_name: str
     type_id: int = 0
     nullable: bool = True
+    number: int = 0
 
 
 class TableDefinition(NamedTuple):

@@ -234,7 +234,7 @@ def _places(home: Home, use: PlaceUse, text: str) -> list[str]:
         if use is PlaceUse.ADDRESS:
             return []
         if use is PlaceUse.LAKE:
-            return [str(delivery_connector(ReplicatKind.LAKE).folder_target(home, text, "").folder)]
+            return [delivery_connector(ReplicatKind.LAKE).folder_target(home, text, "").location]
     except GgsError:
         return []
     if use is PlaceUse.PARAMETERS:

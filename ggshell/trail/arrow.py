@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -75,6 +76,9 @@ class Values(NamedTuple):
     length: NDArray[np.int64]
     is_null: NDArray[np.bool_]
 
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Values:
+        return Values._make(each[which] for each in self)
+
 
 def _by_rows(steps: Sequence[Values], rows: int) -> Values:
     """Sort values by row; each step holds the first values of all rows, then their second values, and so on."""
@@ -90,6 +94,31 @@ def _by_rows(steps: Sequence[Values], rows: int) -> Values:
         for whole, part in zip(values, step, strict=True):
             whole[place] = part
     return values
+
+
+def _by_columns(steps: Sequence[Values], place: NDArray[np.int64]) -> Values:
+    """The values of some rows, by column and row. ``place``: the new number of each row; negative for others."""
+    parts = []
+    for step in steps:
+        row = place[step.row]
+        keep = row >= 0
+        fresh = step._replace(row=row)
+        parts.append(fresh if keep.all() else fresh.chosen(keep))
+    if not parts:
+        empty = np.zeros(0, np.int64)
+        return Values(empty, empty, empty, empty, np.zeros(0, np.bool_))
+    whole = Values._make(np.concatenate(each) for each in zip(*parts, strict=True))
+    column = whole.column.astype(np.uint16)
+    if not (column[1:] < column[:-1]).any() and all(len(part.row) == len(parts[0].row) for part in parts):
+        return whole  # all rows have the same columns
+    return whole.chosen(np.lexsort((whole.row, column)))
+
+
+class ColumnValues(NamedTuple):
+    """A column of many rows: its texts, and which rows have the column (its value can be NULL)."""
+
+    texts: pa.Array
+    given: NDArray[np.bool_]
 
 
 class ArrowRows:
@@ -129,6 +158,30 @@ class ArrowRows:
                 start[rows], length[rows], is_null[rows] = step.start[mine], step.length[mine], step.is_null[mine]
             arrays.append(self._texts(start, length, is_null))
         return pa.record_batch(arrays, names=[column.name for column in definition.columns])
+
+    def images_of(self, number: int, chosen: NDArray[np.int64], *, before: bool = False) -> list[ColumnValues]:
+        """The columns of table ``number`` in the images of some of its rows, or in their before parts.
+
+        ``chosen``: the rows, in order.
+        """
+        steps = self._before_steps if before else self._image_steps
+        place = np.full(len(self.batch), -1)
+        place[chosen] = np.arange(len(chosen))
+        values = _by_columns(steps, place)
+        edges = np.searchsorted(values.column, np.arange(len(self.batch.tables[number].columns) + 1))
+        if edges[-1] != len(values.column):
+            self._require(values.column < len(edges) - 1, chosen[values.row])
+        return [self._column(values, low, high, len(chosen)) for low, high in pairwise(edges.tolist())]
+
+    def _column(self, values: Values, low: int, high: int, count: int) -> ColumnValues:
+        part = values.chosen(slice(low, high))
+        if len(part.row) == count and not part.is_null.any():
+            return ColumnValues(self._texts(part.start, part.length, part.is_null), np.ones(count, np.bool_))
+        start, length = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        is_null, given = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+        start[part.row], length[part.row], is_null[part.row] = part.start, part.length, part.is_null
+        given[part.row] = True
+        return ColumnValues(self._texts(start, length, is_null), given)
 
     @cached_property
     def raw(self) -> NDArray[np.uint8]:
@@ -185,7 +238,11 @@ class ArrowRows:
 
     @cached_property
     def _befores(self) -> Values:
-        return _by_rows(self._steps(self._parts[0], self._parts[1]), len(self.batch))
+        return _by_rows(self._before_steps, len(self.batch))
+
+    @cached_property
+    def _before_steps(self) -> list[Values]:
+        return self._steps(self._parts[0], self._parts[1])
 
     def _steps(self, place: NDArray[np.int64], end: NDArray[np.int64]) -> list[Values]:
         """Split the images: the first values of all rows, then their second values, and so on."""
@@ -248,9 +305,7 @@ class ArrowRows:
         """Return maps of column names to texts."""
         if chosen is not None:
             keep = chosen[values.row]
-            values = Values(
-                values.row[keep], values.column[keep], values.start[keep], values.length[keep], values.is_null[keep]
-            )
+            values = values.chosen(keep)
         edges = np.zeros(len(self.batch) + 1, dtype=np.int32)
         np.cumsum(np.bincount(values.row, minlength=len(self.batch)), out=edges[1:])
         names, first = list[str](), list[int]()

@@ -131,6 +131,19 @@ def read_columnar(
         yield batch.append_column(FAULT, pa.nulls(len(found), pa.string())) if on_damage is OnDamage.TELL else batch
 
 
+def read_batches(
+    path: Path, *, first: int = 0, last: int | None = None, keys: Keys | None = None, known: Context | None = None
+) -> Iterator[ChangeBatch]:
+    """Return the rows of a range as batches of changes, decrypted; the range is that of ``read_columnar``.
+
+    Raises TrailError for damage and for encrypted values without ``keys``, NotFoundError if the file does not exist.
+    """
+    _require_keys(path, keys)
+    for found in _parts(path, EVERYTHING, first, last, OnDamage.RAISE, keys, known):
+        if isinstance(found, ChangeBatch):
+            yield found
+
+
 def read_table(
     path: Path,
     table: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.files import read_json
@@ -86,12 +87,14 @@ def _marker(
 
 def encode_definition(table: TableDefinition) -> bytes:
     """Encode the data area of a table's Metadata record."""
-    fields = {
+    fields: dict[str, Any] = {
         "owner": table.name.owner,
         "table": table.name.name,
         "key": list(table.key),
         "columns": [[column.name, column.type_name, column.type_id, column.nullable] for column in table.columns],
     }
+    if any(column.number for column in table.columns):
+        fields["numbers"] = [column.number for column in table.columns]
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -99,7 +102,11 @@ def decode_definition(data: bytes) -> TableDefinition:
     """Decode the table definition in a Metadata record. Raises ValueError if the bytes are not a definition."""
     try:
         fields = read_json(data)
-        columns = tuple(Column(name, kind, int(oid), bool(nullable)) for name, kind, oid, nullable in fields["columns"])
+        numbers = fields.get("numbers") or [0] * len(fields["columns"])
+        columns = tuple(
+            Column(name, kind, int(oid), bool(nullable), int(number))
+            for (name, kind, oid, nullable), number in zip(fields["columns"], numbers, strict=True)
+        )
         key = tuple(int(index) for index in fields["key"])
         return TableDefinition(TableName(fields["owner"], fields["table"]), columns, key)
     except (KeyError, TypeError, UnicodeDecodeError) as error:

@@ -178,7 +178,7 @@ def add_lake(
     lines = ["REPLICAT (Spark) added."]
     if done is not None:
         lines.append(
-            f"Lake {lake.folder} contains batches of {group_name.upper()}: the group continues after them, at {done}."
+            f"Lake {lake.location} contains batches of {group_name.upper()}: the group continues after them, at {done}."
         )
     return Message(tuple(lines))
 

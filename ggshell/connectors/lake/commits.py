@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
+from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.errors import ConflictError, DiskError, StoreError
-from ggshell.files import locked, read_json, write_atomically
+from ggshell.files import locked, read_json
 from ggshell.home.home import Home
 from ggshell.types import TrailPosition
 
@@ -49,53 +49,57 @@ def taken(text: str) -> ConflictError:
 
 
 class CommitLog:
-    """The commits of one group in a target folder."""
+    """The commits of one group in a lake."""
 
     def __init__(self, target: LakeTarget, group: str) -> None:
-        self.root = target.folder / "_ggshell" / group.upper()
+        self.store = LakeStore(target.location)
+        self.root = f"_ggshell/{group.upper()}"
         self._form = target.form
-        self._folder = self.root / "commits"
+        self.group = group.upper()
+        self._folder = f"{self.root}/commits"
 
     def claim(self) -> None:
         """Reserve a folder of Parquet files for one group: file names are batch numbers, and each group has its own.
 
         Raises ConflictError if it belongs to another group, DiskError if it is not writable.
         """
-        try:
-            with locked(self.root.parent / ".lock", f"lake {self.root.parents[1]}"):
-                self.require_free()
-                self.root.mkdir(exist_ok=True)
-        except OSError as error:
-            raise DiskError(f"cannot write to lake {self.root.parents[1]}: {error.strerror}") from error
+        folder = self.store.folder
+        lock = nullcontext() if folder is None else locked(folder / "_ggshell" / ".lock", f"lake {folder}")
+        with lock:
+            self.require_free()
+            self.store.create(f"{self.root}/group.json", json.dumps({"group": self.group}).encode())
 
     def require_free(self) -> None:
         """Raise ConflictError if the folder is reserved for another group."""
-        if self._form is not TableForm.PARQUET or not self.root.parent.is_dir():
+        if self._form is not TableForm.PARQUET:
             return
-        others = sorted(path.name for path in self.root.parent.iterdir() if path.is_dir() and path != self.root)
+        others = [name for name in self.store.names("_ggshell") if not name.startswith(".") and name != self.group]
         if others:
-            raise taken(f"lake {self.root.parents[1]} is already in use by REPLICAT {others[0]}")
+            raise taken(f"lake {self.store.location} is already in use by REPLICAT {others[0]}")
 
     def held(self) -> AbstractContextManager[None]:
-        """Lock the group's place in the lake for this process.
+        """Lock the group's place in the lake for this process; in an object store, the next commit shows a conflict.
 
         Raises ConflictError if a group with this name in another home delivers to it.
         """
-        return locked(self.root / ".lock", f"delivery of REPLICAT {self.root.name} to lake {self.root.parents[1]}")
+        folder = self.store.folder
+        if folder is None:
+            return nullcontext()
+        return locked(folder / self.root / ".lock", f"delivery of REPLICAT {self.group} to lake {folder}")
 
     def require_there(self, commit: LakeCommit) -> None:
         """Raise DiskError if a known commit no longer exists.
 
         Another folder is then in the lake's place, and whatever is written now would lack all earlier data.
         """
-        if not self._file(commit).exists():
+        if not self.store.exists(self._file(commit.batch)):
             raise DiskError(
-                f"lake {self.root.parents[1]} no longer contains batch {commit.batch}",
-                hint="restore the folder, then START the group",
+                f"lake {self.store.location} no longer contains batch {commit.batch}",
+                hint="restore it, then START the group",
             )
 
-    def _file(self, commit: LakeCommit) -> Path:
-        return self._folder / f"{commit.batch:012d}.json"
+    def _file(self, batch: int) -> str:
+        return f"{self._folder}/{batch:012d}.json"
 
     def latest(self) -> LakeCommit | None:
         """The newest commit.
@@ -103,48 +107,61 @@ class CommitLog:
         Raises StoreError if it cannot be read, as the contents of the lake are then unknown, and if it belongs to another
         table form.
         """
-        found = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
+        found = self._names()
         if not found:
             return None
+        path = f"{self._folder}/{found[-1]}"
         try:
-            said = read_json(found[-1].read_text())
-            place = TrailPosition(int(said["seqno"]), int(said["rba"]))
-            tables = {str(name): int(version) for name, version in said["tables"].items()}
-            form = TableForm(said.get("form", TableForm.PARQUET))
-            number, rows = int(said["batch"]), int(said["rows"])
-            commit = LakeCommit(number, place, said["csn"], said["xid"], int(said["commit_time"]), rows, tables)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            form, commit = _decoded(self.store.read(path) or b"")
+        except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"commit {found[-1]} cannot be read: {error}",
+                f"commit {self.store.location}/{path} cannot be read: {error}",
                 hint="restore it: it records which batches the lake contains",
             ) from error
         if form is not self._form:
             raise StoreError(
-                f"{self.root.parents[1]} contains {form} tables of {self.root.name}, but TARGET specifies {self._form}",
+                f"{self.store.location} contains {form} tables of {self.group}, but TARGET specifies {self._form}",
                 hint="DELETE REPLICAT, then ADD it with another folder or with the form of this folder",
             )
         return commit
 
     def add(self, commit: LakeCommit) -> None:
-        """Commit a batch. Raises DiskError."""
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DiskError(f"cannot create {self._folder}: {error.strerror}") from error
-        said = {
-            "batch": commit.batch,
-            "seqno": commit.position.seqno,
-            "rba": commit.position.rba,
-            "csn": commit.csn,
-            "xid": commit.xid,
-            "commit_time": commit.commit_time,
-            "rows": commit.rows,
-            "tables": dict(commit.tables),
-            "form": self._form,
-        }
-        write_atomically(self._file(commit), json.dumps(said).encode())
-        for path in sorted(self._folder.glob("*.json"))[:-KEPT]:
-            path.unlink()
+        """Commit a batch. Raises ConflictError if another process has committed it, DiskError, ConnectionLostError."""
+        if not self.store.create(self._file(commit.batch), _encoded(commit, self._form)):
+            raise ConflictError(
+                f"batch {commit.batch} of lake {self.store.location} was committed by another process",
+                hint=f"make sure that REPLICAT {self.group} runs in one home only, then START it",
+            )
+        for name in self._names()[:-KEPT]:
+            self.store.delete(f"{self._folder}/{name}")
+
+    def _names(self) -> list[str]:
+        return [name for name in self.store.names(self._folder) if name.endswith(".json") and not name.startswith(".")]
+
+
+def _encoded(commit: LakeCommit, form: TableForm) -> bytes:
+    said = {
+        "batch": commit.batch,
+        "seqno": commit.position.seqno,
+        "rba": commit.position.rba,
+        "csn": commit.csn,
+        "xid": commit.xid,
+        "commit_time": commit.commit_time,
+        "rows": commit.rows,
+        "tables": dict(commit.tables),
+        "form": form,
+    }
+    return json.dumps(said).encode()
+
+
+def _decoded(data: bytes) -> tuple[TableForm, LakeCommit]:
+    """The form and the commit. Raises ValueError, KeyError or TypeError if the data is not a commit."""
+    said = read_json(data)
+    place = TrailPosition(int(said["seqno"]), int(said["rba"]))
+    tables = {str(name): int(version) for name, version in said["tables"].items()}
+    form = TableForm(said.get("form", TableForm.PARQUET))
+    number, rows = int(said["batch"]), int(said["rows"])
+    return form, LakeCommit(number, place, said["csn"], said["xid"], int(said["commit_time"]), rows, tables)
 
 
 class LakeFolder:
@@ -156,17 +173,19 @@ class LakeFolder:
         self._commits = CommitLog(self._target, group)
 
     @property
-    def folder(self) -> Path:
-        return self._target.folder
+    def location(self) -> str:
+        return self._target.location
 
     def require_free(self, others: Iterable[tuple[str, str]]) -> None:
         """Several groups may share a lake of Delta or Iceberg tables, but not a folder of Parquet files."""
         for name, text in others:
             if self._target.form is TableForm.PARQUET and lake_target(self._home, text) == self._target:
-                raise taken(f"lake {self.folder} is the target of REPLICAT {name}")
-        there = next(path for path in (self.folder, *self.folder.parents) if path.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            raise DiskError(f"lake {self.folder} is not writable: check {there}", hint="use another folder in TARGET")
+                raise taken(f"lake {self.location} is the target of REPLICAT {name}")
+        folder = self._target.folder
+        if folder is not None:
+            there = next(path for path in (folder, *folder.parents) if path.exists())
+            if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+                raise DiskError(f"lake {folder} is not writable: check {there}", hint="use another folder in TARGET")
         self._commits.require_free()
 
     def delivered(self) -> TrailPosition | None:

@@ -1,44 +1,27 @@
 """Delivers batches of a trail to a lake, each exactly once.
 
-Spark's stream defines the contents of a batch; the commit shows whether it is stored.
+Spark's stream defines the contents of a batch; the commit shows whether it is stored. Tasks write the files of the log and
+reduce the rest to net effects (``slices``); this module composes them and commits.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
-from ggshell.connectors.lake.effects import RecordChange, effects
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables
-from ggshell.connectors.lake.rows import log_rows, table_change
-from ggshell.errors import ApplyError
-from ggshell.query.splits import metadata_records
-from ggshell.record.definition import TableDefinition
+from ggshell.connectors.lake.net_effects import NetEffects, composed
+from ggshell.connectors.lake.rows import table_change
+from ggshell.connectors.lake.slices import SlicePart, SliceTask
+from ggshell.query.trail_read import HomeKeys
 from ggshell.record.operation import IoType
-from ggshell.trail.inspection import InspectedFile
-from ggshell.trail.name import TrailName
 from ggshell.types import TableName, TrailPosition
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Wanted = Callable[[TableName], bool]
 Count = Callable[[TableName, int, int], None]
-_CHANGES = ("rba", "seqno", "io_type", "before_after", "before", "columns")
-MOST_ROWS = 1000
-"""The number of rows that are converted to Python objects at a time."""
-
-
-class Last(NamedTuple):
-    """The last record of a batch: its position and its transaction."""
-
-    seqno: int
-    rba: int
-    csn: str
-    xid: str
-    commit_time: int
+Run = Callable[[SliceTask], list[SlicePart]]
+"""Runs a task on every split of a batch."""
 
 
 class LakeDelivery:
@@ -53,163 +36,108 @@ class LakeDelivery:
     def __init__(
         self,
         tables: LakeTables,
-        trail: TrailName,
         log: CommitLog,
         wanted: Wanted,
         count: Count,
         told: Callable[[str], None],
+        keys: HomeKeys | None = None,
     ) -> None:
         self.committed = log.latest()
         self._tables = tables
-        self._trail = trail
         self._log = log
         self._wanted = wanted
         self._count = count
         self._told = told
-        self._scanned: dict[int, int] = {}
-        self._definitions: dict[TableName, TableDefinition] = {}
-        self._keyless: set[TableName] = set()
+        self._keys = keys
+        self._explained: set[TableName] = set()
 
-    def write(self, rows: DataFrame, number: int) -> None:
-        """Write a batch unless it is already committed. Raises ApplyError, DiskError."""
+    def write(self, run: Run, number: int) -> None:
+        """Write a batch unless it is already committed. Raises ApplyError, DiskError, TrailError."""
         done = self.committed
         if done is not None and number <= done.batch:
             return
         if done is not None:
             self._log.require_there(done)
-        rows = rows.persist()
-        try:
-            last = _last(rows)
-            if last is None:
-                return
-            counts = [each for each in self._counts(rows) if self._wanted(each[0]) and self._is_of_table(*each)]
-            versions = dict(done.tables) if done is not None else {}
-            batch = LakeBatch(number, self._behind(last), dict(versions))
-            self._write_tables(rows, counts, batch, versions)
-            total = sum(count for _, _, count in counts)
-            commit = LakeCommit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
-            # The commit must not survive without its data files. No form syncs them, and only the form knows their
-            # names.
-            os.sync()
-            if done is not None:
-                self._log.require_there(done)
-            self._log.add(commit)
-            self.committed = commit
-            for name, io_type, count in counts:
-                self._count(name, io_type, count)
-        finally:
-            rows.unpersist()
-
-    def _write_tables(
-        self,
-        rows: DataFrame,
-        counts: Sequence[tuple[TableName, int, int]],
-        batch: LakeBatch,
-        versions: dict[str, int],
-    ) -> None:
-        """Write the log, then the current state of each table. DDL statements are only in the log."""
-        names = sorted({name for name, _, _ in counts})
-        if not names:
+        ahead = self._ahead([None])
+        task = SliceTask(self._wanted, self._keys, self._tables.log_layout(number), ahead)
+        parts = sorted(run(task), key=lambda part: part.order)
+        last = max((part.last for part in parts if part.last is not None), default=None)
+        if last is None:
             return
-        kept = rows.where(rows["owner"].isNotNull() & _named(rows).isin(*map(_joined, names)))
-        fresh = self._fresh(kept, None)
-        if fresh is kept or not fresh.isEmpty():
-            self._tables.append_log(log_rows(fresh), batch)
-        rows_only = kept.where(kept["io_type"] != int(IoType.DDL))
-        for name in sorted({name for name, io_type, _ in counts if io_type != IoType.DDL}):
-            definition = self._definition(name)
-            if definition.key:
-                mine = self._fresh(rows_only.where(_named(rows_only) == _joined(name)), name)
-                self._merge(mine, definition, batch, versions)
-            elif name not in self._keyless:
-                self._keyless.add(name)
-                self._told(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
+        versions = dict(done.tables) if done is not None else {}
+        batch = LakeBatch(number, last.position, dict(versions))
+        counts = _summed(parts)
+        files = [file for part in parts for file in part.files]
+        if files:
+            self._tables.append_log(files, batch)
+        self._explain(parts, counts)
+        for name, effects in self._effects(run, task, parts).items():
+            self._change(name, effects, batch, versions)
+        total = sum(count for (_, io_type), count in counts.items() if io_type != IoType.SEQUENCE_OP)
+        commit = LakeCommit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
+        self._log.store.sync()
+        if done is not None:
+            self._log.require_there(done)
+        self._log.add(commit)
+        self.committed = commit
+        for (name, io_type), count in counts.items():
+            if io_type != IoType.SEQUENCE_OP:
+                self._count(name, io_type, count)
 
-    def _fresh(self, rows: DataFrame, name: TableName | None) -> DataFrame:
-        """The rows that a table (None: the log) does not have yet. All rows, unless a crash left it ahead of the commits."""
-        reached = self._tables.reached(name)
-        if reached is None or (self.committed is not None and reached <= self.committed.position):
-            return rows
-        seqno, rba = reached
-        return rows.where((rows["seqno"] > seqno) | ((rows["seqno"] == seqno) & (rows["rba"] >= rba)))
+    def _ahead(self, names: Iterable[TableName | None]) -> dict[TableName | None, TrailPosition]:
+        """The positions of the tables that a crash left ahead of the commits."""
+        found = {name: self._tables.reached(name) for name in names}
+        done = self.committed
+        return {
+            name: reached
+            for name, reached in found.items()
+            if reached is not None and (done is None or reached > done.position)
+        }
 
-    def _merge(self, rows: DataFrame, definition: TableDefinition, batch: LakeBatch, versions: dict[str, int]) -> None:
-        key = [definition.columns[index].name for index in definition.key]
-        found = effects(
-            (
-                RecordChange(row["io_type"], dict(row["before"] or ()), dict(row["columns"] or row["before"] or ()))
-                for row in _in_order(rows)
-                if row["before_after"] != "B" or row["io_type"] == 3
-            ),
-            key,
-        )
-        if found.by_key or found.cleared:
-            held = self._tables.held(definition.name, batch)
-            change = table_change(definition, found, held, self._tables.fitting)
-            if change.changed:
-                self._told(f"Rewriting {definition.name}: the type of {', '.join(change.changed)} has changed.")
-            self._tables.apply(change, batch)
-            versions[str(definition.name)] = batch.number
+    def _effects(self, run: Run, task: SliceTask, parts: list[SlicePart]) -> dict[TableName, NetEffects]:
+        """The net effects of a batch by table; of a table that a crash left ahead, only those that it does not have."""
+        found = _composed(parts)
+        ahead = self._ahead(name for name, effects in found.items() if effects.definition.key)
+        if ahead:
+            names = frozenset(name for name in ahead if name is not None)
+            again = run(task._replace(log=None, reached=ahead, only=names))
+            found = {name: effects for name, effects in found.items() if name not in ahead}
+            found |= _composed(sorted(again, key=lambda part: part.order))
+        return found
 
-    def _behind(self, last: Last) -> TrailPosition:
-        """The position after the last record of a batch."""
-        file, place = InspectedFile(self._trail.file(last.seqno)), last.rba
-        try:
-            while (seen := file.at(place)) is not None and seen.size:
-                place += seen.size
-                if seen.record is None or not seen.record.continued:
-                    break
-            return TrailPosition(last.seqno, place)
-        finally:
-            file.close()
+    def _change(self, name: TableName, effects: NetEffects, batch: LakeBatch, versions: dict[str, int]) -> None:
+        """Write the change of a table's current rows."""
+        if not effects.definition.key or not (effects.keys or effects.cleared):
+            return
+        change = table_change(effects, self._tables.held(name, batch), self._tables.fitting)
+        if change.changed:
+            self._told(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
+        self._tables.apply(change, batch)
+        versions[str(name)] = batch.number
 
-    def _counts(self, rows: DataFrame) -> list[tuple[TableName, int, int]]:
-        """(table, operation, rows) of a batch."""
-        found = rows.where("owner IS NOT NULL").groupBy("owner", "table", "io_type").count().collect()
-        return [(TableName(row["owner"], row["table"]), row["io_type"], row["count"]) for row in found]
-
-    def _is_of_table(self, name: TableName, io_type: int, _: int) -> bool:
-        """Whether an operation is on a table, so that a lake takes it; report a sequence once."""
-        if io_type == IoType.SEQUENCE_OP and name not in self._keyless:
-            self._keyless.add(name)
+    def _explain(self, parts: list[SlicePart], counts: Mapping[tuple[TableName, int], int]) -> None:
+        """Report, once, each sequence and each table without a key."""
+        keyless = {name for part in parts for name, effects in part.effects.items() if not effects.definition.key}
+        for name in sorted(keyless - self._explained):
+            self._told(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
+        sequences = {name for name, io_type in counts if io_type == IoType.SEQUENCE_OP}
+        for name in sorted(sequences - self._explained):
             self._told(f"{name} is a sequence: its values are not applied to a lake.")
-        return io_type != IoType.SEQUENCE_OP
-
-    def _definition(self, name: TableName) -> TableDefinition:
-        """The newest definition of a table. The trail's files are scanned once, as they grow."""
-        for seqno in self._trail.sequences():
-            path = self._trail.file(seqno)
-            first, size = self._scanned.get(seqno, 0), path.stat().st_size
-            if size > first:
-                for _, _, definition in metadata_records(path, max(0, first - (1 << 16)), size):
-                    if definition.columns:  # a DDL statement has the name of its object and no columns
-                        self._definitions[definition.name] = definition
-                self._scanned[seqno] = size
-        try:
-            return self._definitions[name]
-        except KeyError:
-            raise ApplyError(f"the trail has no definition of {name}") from None
+        self._explained |= keyless | sequences
 
 
-def _in_order(rows: DataFrame) -> Iterator[dict[str, Any]]:
-    """Changes in the trail's order. ``toLocalIterator`` is not used, because Java keeps what it returned (Spark 4.3)."""
-    for batch in rows.select(*_CHANGES).orderBy("seqno", "rba").toArrow().to_batches(MOST_ROWS):
-        yield from batch.to_pylist()
+def _summed(parts: list[SlicePart]) -> dict[tuple[TableName, int], int]:
+    found: dict[tuple[TableName, int], int] = {}
+    for part in parts:
+        for key, count in part.counts.items():
+            found[key] = found.get(key, 0) + count
+    return found
 
 
-def _named(rows: DataFrame) -> Any:
-    """Owner and table as one value, in the database's spelling."""
-    from pyspark.sql.functions import concat, lit
-
-    return concat(rows["owner"], lit("\0"), rows["table"])
-
-
-def _joined(name: TableName) -> str:
-    return f"{name.owner}\0{name.name}"
-
-
-def _last(rows: DataFrame) -> Last | None:
-    found = rows.selectExpr(
-        "max(struct(seqno, rba, csn, xid, unix_micros(commit_ts) AS commit_time)) AS last"
-    ).collect()[0]["last"]
-    return None if found is None else Last(found[0], found[1], found[2] or "", found[3] or "", found[4] or 0)
+def _composed(parts: list[SlicePart]) -> dict[TableName, NetEffects]:
+    """The net effects of the parts of a batch, which are in order."""
+    found: dict[TableName, list[NetEffects]] = {}
+    for part in parts:
+        for name, effects in part.effects.items():
+            found.setdefault(name, []).append(effects)
+    return {name: reduce(composed, found[name]) for name in sorted(found)}

@@ -9,12 +9,14 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import open_tables
+from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
 from ggshell.groups.home_wallet import wallet_of
@@ -80,11 +82,12 @@ class LakeReplicat:
         self._held = contextlib.ExitStack()
         self._held.enter_context(self._log.held())
         tables = open_tables(self._target, context.group, index_cache(context.home, context.group))
-        self._delivery = LakeDelivery(tables, self._trail, self._log, self._wanted, self._counted, self._warn)
+        self._keys = HomeKeys.of(context.home, wallet_of(context.home))
+        self._delivery = LakeDelivery(tables, self._log, self._wanted, self._counted, self._warn, self._keys)
         self._saved: LakeCommit | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)
-        self._link = SparkLink(f"Spark, lake {self._target.folder}", self._progress_text, self._is_silent)
+        self._link = SparkLink(f"Spark, lake {self._target.location}", self._progress_text, self._is_silent)
         LINKS.enter(self, self._link)
         settings = load_settings(context.home.root / "dirprm" / "spark.conf")
         self._is_remote = settings.is_remote
@@ -175,19 +178,17 @@ class LakeReplicat:
                     "restore the trail, or ADD REPLICAT with another folder",
                 )
                 require_placed(self._trail, begin, Csn.parse(done.csn), name, remedy)
-        memory = stream_memory(self._log.root, done)
-        keys = HomeKeys.of(self._context.home, wallet_of(self._context.home))
+        memory = stream_memory(self._stream_root(), done)
         reader = (
             spark.readStream.format("ggtrail")
             .option("path", str(self._trail))
-            .option("home", keys.home)
-            .option("wallet", keys.wallet)
+            .option("contents", "splits")
             .option("maxBytesPerTrigger", BATCH_BYTES)
         )
         if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):
             reader = reader.option("startingSeqno", begin.seqno).option("startingRba", begin.rba)
         place = f"after batch {done.batch}" if done is not None else "with the first batch"
-        text = f"Delivery to {self._target.folder} ({self._target.form}) begins {place}."
+        text = f"Delivery to {self._target.location} ({self._target.form}) begins {place}."
         self._context.report.event(Severity.INFO, "GGS-00730", text)
         return (
             reader.load()
@@ -197,9 +198,15 @@ class LakeReplicat:
             .start()
         )
 
+    def _stream_root(self) -> Path:
+        """The folder for the state of Spark's stream: in the lake, or, for an object store, in the home."""
+        if self._log.store.folder is not None:
+            return self._log.store.folder / self._log.root
+        return self._context.home.root / "dirchk" / f"{self._context.group}.stream"
+
     def _batch(self, rows: DataFrame, number: int) -> None:
         try:
-            self._delivery.write(rows, number)
+            self._delivery.write(partial(on_spark, rows), number)
         except GgsError as error:
             self._refused = error
             raise
@@ -265,7 +272,7 @@ def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:
     The folder was moved or is not mounted, and continuing would leave out all earlier data.
     """
     if checkpoint.latest_csn and log.latest() is None:
-        folder, group = log.root.parents[1], log.root.name
+        folder, group = log.store.location, log.group
         raise StateError(
             f"lake {folder} contains nothing from {group}, which has delivered up to CSN {checkpoint.latest_csn}",
             code="GGS-00734",

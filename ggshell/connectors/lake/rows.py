@@ -7,20 +7,17 @@ changed, the whole table is rewritten, with each value converted again from its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ggshell.connectors.lake.effects import Effects
 from ggshell.connectors.lake.forms import KEY, HeldTable, TableChange
+from ggshell.connectors.lake.net_effects import NetEffects
 from ggshell.errors import ApplyError
-from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.query.values import arrow_type, texts, typed
 from ggshell.record.definition import TableDefinition
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Fit = Callable[[pa.DataType], pa.DataType]
 _PLAIN = {
@@ -29,43 +26,47 @@ _PLAIN = {
 }
 
 
-def log_rows(rows: DataFrame) -> pa.Table:
-    """The changes for the log: every column of the trail."""
-    return rows.select(*COLUMNS).toArrow().cast(chosen(COLUMNS))
-
-
 def plain(schema: pa.Schema) -> pa.Schema:
     """A schema without large and view types: libraries return different ones, and not all functions accept them."""
     return pa.schema([(field.name, _PLAIN.get(field.type, field.type)) for field in schema])
 
 
-def table_change(
-    definition: TableDefinition, effects: Effects, held: HeldTable | None, fit: Fit = lambda kind: kind
-) -> TableChange:
+def table_change(effects: NetEffects, held: HeldTable | None, fit: Fit = lambda kind: kind) -> TableChange:
     """The change that applies a batch to a table (None: it does not exist yet).
 
     ``fit`` replaces types that a form does not have.
     """
+    definition = effects.definition
     wanted = _schema(definition, fit)
-    keys = pa.array(list(effects.by_key), pa.string())
     if held is None:
-        return TableChange(definition, _laid(wanted.empty_table(), effects, wanted), keys, cleared=True)
+        rows = _laid(wanted.empty_table(), effects, wanted)
+        return TableChange(definition, rows, effects.key, cleared=True)
     there = {field.name: field.type for field in plain(held.schema)}
     added = tuple(field for field in wanted if field.name not in there)
     changed = tuple(field.name for field in wanted if there.get(field.name, field.type) != field.type)
     schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
     if effects.cleared:
         rows = _laid(schema.empty_table(), effects, schema)
-        return TableChange(definition, rows, keys, cleared=True, added=added, changed=changed)
-    bases = {each.base for each in effects.by_key.values() if each.base is not None and each.values is not None}
-    wants = None if changed else pa.array(sorted(bases), pa.string())
-    before = _retyped(_read(held, wants), schema) if changed or bases else schema.empty_table()
+        return TableChange(definition, rows, effects.key, cleared=True, added=added, changed=changed)
+    bases = None if changed else _needed(effects, schema)
+    before = schema.empty_table() if bases is not None and not len(bases) else _retyped(_read(held, bases), schema)
     rows = _laid(before, effects, schema)
     if not changed:
-        return TableChange(definition, rows, keys, added=added)
-    untouched = pc.invert(pc.is_in(before[KEY], keys))
+        return TableChange(definition, rows, effects.key, added=added)
+    untouched = pc.invert(pc.is_in(before[KEY], effects.key))
     rows = pa.concat_tables([before.filter(untouched), rows])
-    return TableChange(definition, rows, keys, cleared=True, added=added, changed=changed)
+    return TableChange(definition, rows, effects.key, cleared=True, added=added, changed=changed)
+
+
+def _needed(effects: NetEffects, schema: pa.Schema) -> pa.Array:
+    """The keys of the earlier rows that are needed, because a later one does not have all columns."""
+    given = {each.column.name: each.given for each in effects.columns}
+    complete = np.ones(effects.keys, np.bool_)
+    for name in schema.names:
+        if name != KEY:
+            complete &= given.get(name, False)
+    wants = pc.and_(effects.base.is_valid(), pa.array(~complete & ~effects.gone))
+    return effects.base.filter(wants).unique()
 
 
 def _schema(definition: TableDefinition, fit: Fit) -> pa.Schema:
@@ -100,21 +101,22 @@ def _retyped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(arrays, schema=schema)
 
 
-def _laid(before: pa.Table, effects: Effects, schema: pa.Schema) -> pa.Table:
+def _laid(before: pa.Table, effects: NetEffects, schema: pa.Schema) -> pa.Table:
     """The remaining rows among those that a batch touches."""
-    left = [(key, each.base, each.values) for key, each in effects.by_key.items() if each.values is not None]
-    place = {key: number for number, key in enumerate(before[KEY].to_pylist())}
-    base = pa.array([place.get(each) if each is not None else None for _, each, _ in left], pa.int64())
-    arrays: list[Any] = [pa.array([key for key, _, _ in left], pa.string())]
+    left = np.flatnonzero(~effects.gone)
+    place = pc.index_in(effects.base.take(pa.array(left)), before[KEY].combine_chunks())
+    columns = {each.column.name: each for each in effects.columns}
+    arrays: list[Any] = [effects.key.take(pa.array(left))]
     for field in schema:
         if field.name == KEY:
             continue
-        fresh = typed(
-            pa.array([values.get(field.name) for _, _, values in left], pa.string()),
-            field.type,
-            field.name,
-            strict=False,
-        )
-        given = pa.array([field.name in values for _, _, values in left], pa.bool_())
-        arrays.append(pc.if_else(given, fresh, before[field.name].combine_chunks().take(base)))
+        mine = columns.get(field.name)
+        if mine is None:
+            arrays.append(before[field.name].combine_chunks().take(place))
+            continue
+        given = mine.given[left]
+        fresh = typed(mine.texts.take(pa.array(left)), field.type, field.name, strict=False)
+        if not given.all():
+            fresh = pc.if_else(pa.array(given), fresh, before[field.name].combine_chunks().take(place))
+        arrays.append(fresh)
     return pa.table(arrays, schema=schema)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
+from single_effects import RecordChange, Values, key_text
 
-from ggshell.connectors.lake.effects import RecordChange, Values
-from ggshell.record.operation import IoType
+from ggshell.connectors.lake.net_effects import Changes, ColumnTexts
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import TWO_IMAGES, IoType
 
 KEY = ("id",)
 ids = st.integers(1, 4).map(str)
@@ -40,3 +44,24 @@ def valid(rows: dict[str, Values], changes: list[RecordChange]) -> list[RecordCh
             continue
         kept.append(change)
     return kept
+
+
+def arrays(table: TableDefinition, changes: list[RecordChange]) -> Changes:
+    """The changes as a slice of a trail gives them."""
+    key = [table.columns[index].name for index in table.key]
+    truncate = [each.io_type == IoType.PURGE_DATA for each in changes]
+    new = ["" if gone else key_text(each.columns, key) for each, gone in zip(changes, truncate, strict=True)]
+    old = [
+        key_text(each.before, key) if each.io_type in TWO_IMAGES else text
+        for each, text in zip(changes, new, strict=True)
+    ]
+    columns = [
+        ColumnTexts(
+            column,
+            pa.array([each.columns.get(column.name) for each in changes], pa.string()),
+            np.array([column.name in each.columns for each in changes], np.bool_),
+        )
+        for column in table.columns
+    ]
+    kinds = np.array([each.io_type for each in changes], np.uint8)
+    return Changes(table, kinds, pa.array(old, pa.string()), pa.array(new, pa.string()), tuple(columns))

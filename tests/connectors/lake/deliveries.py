@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import random
 from typing import TYPE_CHECKING, Any
 
 from lakes import Lake
@@ -9,11 +11,15 @@ from lakes import Lake
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import LakeTables, open_tables
+from ggshell.connectors.lake.slices import SlicePart, SliceTask, on_spark, parts_of
 from ggshell.connectors.lake.target import index_cache
+from ggshell.query.splits import TrailSplit, splits_of
+from ggshell.query.trail_read import SplitRead
+from ggshell.trail.columnar import read_batches
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BEGIN = TrailPosition(0, 0)
 WRITES = ("append_log", "apply")
@@ -51,17 +57,19 @@ class FailingCommitLog(CommitLog):
 
 
 class Deliveries:
-    """Delivers batches as a process does that restarts from the state of the lake."""
+    """Delivers batches as a process does that restarts from the state of the lake. Tasks run here, or in a Spark session."""
 
-    def __init__(self, lake: Lake, spark: SparkSession) -> None:
+    def __init__(self, lake: Lake, spark: SparkSession | None = None, split_bytes: int = 200) -> None:
         self.lake = lake
         self.messages: list[str] = []
         self.counted: dict[str, int] = {}
         self._spark = spark
+        self._split_bytes = split_bytes
 
-    def rows(self, first: TrailPosition, last: TrailPosition) -> DataFrame:
-        found = self._spark.read.format("ggtrail").load(str(self.lake.trail))
-        return found.where(f"rba >= {first.rba} AND rba < {last.rba}")
+    def splits(self, first: TrailPosition, last: TrailPosition) -> list[TrailSplit]:
+        path = self.lake.trail.file(0)
+        between = first.rba > 0
+        return splits_of(str(path), path, self._split_bytes, first=first.rba, last=last.rba, between=between)
 
     def batch(
         self, number: int, first: TrailPosition, last: TrailPosition, writes: int | None = None, commits: bool = True
@@ -69,8 +77,29 @@ class Deliveries:
         """Start a process that writes one batch and ends: after ``writes`` writes, if given, or before the commit."""
         tables: Any = FailingTables(open_tables(self.lake.target, "LAKE", index_cache(self.lake.home, "LAKE")), writes)
         log = CommitLog(self.lake.target, "LAKE") if commits else FailingCommitLog(self.lake.target, "LAKE")
-        delivery = LakeDelivery(tables, self.lake.trail, log, lambda _: True, self._count, self.messages.append)
-        delivery.write(self.rows(first, last), number)
+        delivery = LakeDelivery(tables, log, lambda _: True, self._count, self.messages.append)
+        splits = self.splits(first, last)
+        random.Random(number).shuffle(splits)  # Tasks end in any order.
+        delivery.write(lambda task: self._run(splits, task), number)
+
+    def _run(self, splits: list[TrailSplit], task: SliceTask) -> list[SlicePart]:
+        if self._spark is None:
+            return run_here(splits, task)
+        rows = [(pickle.dumps(split),) for split in splits]
+        return on_spark(self._spark.createDataFrame(rows, "split binary").repartition(len(splits)), task)
 
     def _count(self, table: TableName, _: int, number: int) -> None:
         self.counted[str(table)] = self.counted.get(str(table), 0) + number
+
+
+def run_here(splits: list[TrailSplit], task: SliceTask) -> list[SlicePart]:
+    """Run a task on splits in the form in which Spark runs it."""
+    read = SplitRead()
+    rows = [batch for split in splits for batch in task.rows(read.batches(split))]
+    return parts_of([part for batch in rows for part in batch.column(0).to_pylist()])
+
+
+def positions(lake: Lake, first: TrailPosition, last: TrailPosition) -> list[int]:
+    """The trail positions of all rows in a range."""
+    path = lake.trail.file(0)
+    return [rba for batch in read_batches(path, first=first.rba, last=last.rba) for rba in batch.rba.tolist()]

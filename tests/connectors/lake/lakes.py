@@ -56,7 +56,7 @@ class Lake:
         self.home.ensure()
         self.form = form
         self.folder = root / "lake"
-        self.target = LakeTarget(form, self.folder)
+        self.target = LakeTarget(form, str(self.folder))
         self.trail = TrailName.parse("./dirdat/ea", root)
         self.home.parameters("lake").write_text("REPLICAT lake\nMAP hr.*, TARGET hr.*;\n")
         self.end = TrailPosition(0, 0)
@@ -124,11 +124,11 @@ def read_table(lake: LakeTarget, name: TableName | None) -> pa.Table | None:
     if lake.form is TableForm.DELTA:
         from deltalake import DeltaTable
 
-        return pa.table(DeltaTable(lake.folder / ("log" if name is None else f"current/{name}")).scan())
+        return pa.table(DeltaTable(Path(lake.location) / ("log" if name is None else f"current/{name}")).scan())
     if lake.form is TableForm.ICEBERG:
         from pyiceberg.catalog.sql import SqlCatalog
 
-        catalog = SqlCatalog("lake", uri=f"sqlite:///{lake.folder}/catalog.db")
+        catalog = SqlCatalog("lake", uri=f"sqlite:///{lake.location}/catalog.db")
         table = catalog.load_table(("_ggshell", "log") if name is None else (name.owner, name.name))
         return table.scan().to_arrow()
     return None

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changes import histories, valid
+from changes import arrays, histories, valid
 from hypothesis import HealthCheck, given, settings
 from lakes import PEOPLE, read_table
+from single_effects import RecordChange, Values
 
-from ggshell.connectors.lake.effects import RecordChange, Values, effects
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables, open_tables
+from ggshell.connectors.lake.net_effects import net_effects
 from ggshell.connectors.lake.rows import table_change
 from ggshell.connectors.lake.target import LakeTarget, TableForm
 from ggshell.errors import ApplyError
@@ -33,7 +34,7 @@ class Tables:
     """The tables of a form in a folder, and their messages; ``merge`` applies changes as a batch of its own."""
 
     def __init__(self, form: TableForm, folder: Path) -> None:
-        self.target = LakeTarget(form, folder)
+        self.target = LakeTarget(form, str(folder))
         self._batch = 0
         self.open()
 
@@ -43,11 +44,10 @@ class Tables:
 
     def merge(self, definition: TableDefinition, *changes: RecordChange) -> None:
         self._batch += 1
-        key = [definition.columns[index].name for index in definition.key]
         batch = LakeBatch(self._batch, TrailPosition(3, self._batch * 100))
         self.tables.reached(definition.name)
         held = self.tables.held(definition.name, batch)
-        change = table_change(definition, effects(changes, key), held, self.tables.fitting)
+        change = table_change(net_effects(arrays(definition, list(changes))), held, self.tables.fitting)
         self.tables.apply(change, batch)
 
     def rows(self, definition: TableDefinition, *columns: str) -> list[tuple[Any, ...]]:
@@ -118,13 +118,13 @@ def test_others_may_optimize_a_table_between_two_batches(form: TableForm, tmp_pa
     if form is TableForm.DELTA:
         from deltalake import DeltaTable
 
-        table = DeltaTable(tables.target.folder / "current" / "hr.people")
+        table = DeltaTable(Path(tables.target.location) / "current" / "hr.people")
         table.optimize.compact()
         table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     else:
         from ggshell.connectors.lake.forms.iceberg import open_catalog
 
-        table = open_catalog(tables.target.folder).load_table(("hr", "people"))
+        table = open_catalog(Path(tables.target.location)).load_table(("hr", "people"))
         table.overwrite(table.scan().to_arrow())
         table.maintenance.expire_snapshots().older_than(datetime.now()).commit()
     tables.merge(PEOPLE, update(id="1", name="Bo"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
 def test_no_memory_of_a_batch_is_retained_in_java(lake: Lake, spark: SparkSession) -> None:
-    deliveries, rng = Deliveries(lake, spark), random.Random(7)
+    deliveries, rng = Deliveries(lake, spark, 1 << 20), random.Random(7)
     places, held = [BEGIN], []
     for number in range(8):
         places.append(lake.write([person(row, rng.randbytes(40_000).hex(), "1") for row in range(100)]))

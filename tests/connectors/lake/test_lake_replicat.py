@@ -28,6 +28,7 @@ from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.usefixtures("java")
 
 
 def place(number: int) -> Row:
@@ -123,7 +124,7 @@ def test_a_kill_within_a_batch_applies_nothing_twice(lake: Lake) -> None:
 def test_a_java_process_out_of_memory_ends_the_replicat(lake: Lake) -> None:
     (lake.home.root / "dirprm" / "spark.conf").write_text("memory 500m\n")
     long = "x" * 3_000_000
-    lake.write(*([person(number, long, "1")] for number in range(40)))
+    lake.write([person(number, long, "1") for number in range(100)])  # One transaction is always in one batch.
     lake.run(add(lake))
     lake.run("START REPLICAT lake")
     until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.ABENDED, 200)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from object_stores import Bucket
 
 from ggshell.cli.main import main
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
@@ -31,17 +32,32 @@ from ggshell.types import TrailPosition
     ],
 )
 def test_a_target_is_a_form_and_a_folder(tmp_path: Path, text: str, form: TableForm, folder: str) -> None:
-    assert lake_target(Home(tmp_path), text) == LakeTarget(form, tmp_path / folder)
+    assert lake_target(Home(tmp_path), text) == LakeTarget(form, str(tmp_path / folder))
 
 
 def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
-    assert lake_target(Home(tmp_path), "delta:file:///data/lake") == LakeTarget(TableForm.DELTA, Path("/data/lake"))
+    assert lake_target(Home(tmp_path), "delta:file:///data/lake") == LakeTarget(TableForm.DELTA, "/data/lake")
 
 
-@pytest.mark.parametrize("text", ["s3://bucket/lake", "delta:s3://bucket/lake", "iceberg:"])
-def test_a_target_that_is_not_a_folder_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ParameterError):
+@pytest.mark.parametrize(("text", "form"), [("s3://bucket/lake/", "parquet"), ("delta:s3://bucket/lake", "delta")])
+def test_a_target_can_be_in_an_object_store(tmp_path: Path, text: str, form: str, bucket: Bucket) -> None:
+    target = lake_target(Home(tmp_path), text)
+    assert target == LakeTarget(TableForm(form), "s3://bucket/lake")
+    assert target.folder is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("iceberg:", "requires a folder or a location"),
+        ("nosuch://bucket/lake", "is not a folder or a location"),
+        ("s3://key:zq9-secret@bucket/lake", "cannot contain credentials"),
+    ],
+)
+def test_a_target_that_is_not_a_location_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message) as refused:
         lake_target(Home(tmp_path), text)
+    assert "zq9" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("form", "package"), [(TableForm.DELTA, "deltalake"), (TableForm.ICEBERG, "pyiceberg")])
@@ -85,7 +101,7 @@ def test_a_folder_of_parquet_files_belongs_to_one_group(tmp_path: Path, capsys: 
 def test_a_folder_that_a_group_of_another_home_writes_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target = LakeTarget(TableForm.PARQUET, tmp_path / "lake")
+    target = LakeTarget(TableForm.PARQUET, str(tmp_path / "lake"))
     CommitLog(target, "one").claim()
     CommitLog(target, "one").claim()
     with pytest.raises(ConflictError, match="REPLICAT ONE"):
@@ -99,18 +115,18 @@ def test_a_folder_that_is_not_writable_is_refused_at_once(tmp_path: Path, capsys
     assert added(tmp_path / "home", "lake", str(tmp_path / "file" / "lake")) == 1
     assert "is not writable" in capsys.readouterr().err
     with pytest.raises(DiskError):
-        CommitLog(LakeTarget(TableForm.PARQUET, tmp_path / "file" / "lake"), "lake").claim()
+        CommitLog(LakeTarget(TableForm.PARQUET, str(tmp_path / "file" / "lake")), "lake").claim()
 
 
 def commit(lake: Path, batch: int) -> LakeCommit:
-    CommitLog(LakeTarget(TableForm.PARQUET, lake), "one").add(
+    CommitLog(LakeTarget(TableForm.PARQUET, str(lake)), "one").add(
         made := LakeCommit(batch, TrailPosition(0, 100 * batch), "00000000/05")
     )
     return made
 
 
 def test_a_lake_that_is_moved_during_delivery_accepts_no_more_batches(tmp_path: Path) -> None:
-    log, done = CommitLog(LakeTarget(TableForm.PARQUET, tmp_path / "lake"), "one"), commit(tmp_path / "lake", 3)
+    log, done = CommitLog(LakeTarget(TableForm.PARQUET, str(tmp_path / "lake")), "one"), commit(tmp_path / "lake", 3)
     log.require_there(done)
     (tmp_path / "lake").rename(tmp_path / "moved")
     with pytest.raises(DiskError, match="no longer contains batch 3"):
@@ -135,7 +151,7 @@ def test_a_lake_that_was_moved_is_not_silently_started_again(
 
 
 def test_groups_with_the_same_name_in_two_homes_cannot_deliver_to_a_lake_at_once(tmp_path: Path) -> None:
-    target = LakeTarget(TableForm.DELTA, tmp_path / "lake")
+    target = LakeTarget(TableForm.DELTA, str(tmp_path / "lake"))
     with CommitLog(target, "one").held(), pytest.raises(ConflictError, match="REPLICAT ONE to lake"):
         CommitLog(target, "one").held().__enter__()
     with CommitLog(target, "one").held():

@@ -5,13 +5,14 @@ A lake has one table of all changes, the log, and one table with the current sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.target import LakeTarget, TableForm
 from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition
@@ -76,8 +77,11 @@ class LakeTables(Protocol):
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         """The type that the form has for an Arrow type."""
 
-    def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
-        """Add changes to the log. Raises ApplyError."""
+    def log_layout(self, number: int) -> LogLayout:
+        """Where tasks write the log of a batch. What an attempt without a commit has left is removed. Raises ApplyError."""
+
+    def append_log(self, files: Sequence[LogFile], batch: LakeBatch) -> None:
+        """Add the files that tasks have written to the log. Raises ApplyError."""
 
     def apply(self, change: TableChange, batch: LakeBatch) -> None:
         """Apply a batch's change to a current table; creates the table if it does not exist. Raises ApplyError."""
@@ -88,11 +92,11 @@ def open_tables(target: LakeTarget, group: str, cache: Path) -> LakeTables:
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta import DeltaTables
 
-        return DeltaTables(target.folder, group)
+        return DeltaTables(Path(target.location), group)
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg import IcebergTables
 
-        return IcebergTables(target.folder, group, cache)
+        return IcebergTables(Path(target.location), group, cache)
     from ggshell.connectors.lake.forms.parquet import ParquetTables
 
-    return ParquetTables(target.folder)
+    return ParquetTables(target.location)

@@ -9,8 +9,9 @@ in the trail: file number and RBA in one number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +21,11 @@ from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction, 
 from deltalake.exceptions import DeltaError
 
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.forms.delta_log import PARTITIONS, append_files, delta_layout
+from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.rows import plain
 from ggshell.errors import ApplyError, StoreError
+from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition, text_literal
 
 RBA_BITS = 33
@@ -52,16 +56,18 @@ class DeltaTables:
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind
 
-    def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
+    def log_layout(self, number: int) -> LogLayout:
         path = self._path(None)
+        if self._table(path) is None:
+            with _refusing("the log"):
+                DeltaTable.create(path, chosen(COLUMNS), mode="ignore", partition_by=list(PARTITIONS))
+        return delta_layout(str(self._folder), chosen(COLUMNS))
+
+    def append_log(self, files: Sequence[LogFile], batch: LakeBatch) -> None:
+        table = self._table(self._path(None))
+        assert table is not None  # noqa: S101 - created by log_layout
         with _refusing("the log"):
-            write_deltalake(
-                self._table(path) or path,
-                rows,
-                mode="append",
-                partition_by=["owner", "table"],
-                commit_properties=self._commit(batch),
-            )
+            append_files(table, files, chosen(COLUMNS), self._commit(batch), datetime.now(UTC))
 
     def apply(self, change: TableChange, batch: LakeBatch) -> None:
         path = self._path(change.definition.name)

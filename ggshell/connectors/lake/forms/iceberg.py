@@ -9,7 +9,7 @@ Each write is one catalog transaction, which also sets the table's property ``gg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -23,9 +23,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ggshell.connectors.lake.file_plan import TARGET_BYTES, WriteRules
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.forms.iceberg_log import append_files, iceberg_layout
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS
+from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.errors import ApplyError, DiskError
+from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
 
 ATTEMPTS = 10
@@ -76,13 +79,27 @@ class IcebergTables:
         """Iceberg has no small integers."""
         return pa.int32() if kind == pa.int16() else kind
 
-    def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
-        table = self._table(None)
+    def log_layout(self, number: int) -> LogLayout:
+        return iceberg_layout(self._log_table(), chosen(COLUMNS))
+
+    def append_log(self, files: Sequence[LogFile], batch: LakeBatch) -> None:
+        table = self._log_table()
+
+        def append() -> None:
+            with table.transaction() as transaction:
+                append_files(transaction, files, _summary(batch))
+                self._mark(transaction, batch)
+
         with _refusing("the log"):
-            if table is None:
-                self._append(None, rows, batch)
-            else:
-                _again(table, partial(self._append, None, rows, batch))
+            _again(table, append)
+
+    def _log_table(self) -> Table:
+        with _refusing("the log"):
+            if self._table(None) is None:
+                with self._transaction(None, chosen(COLUMNS)):
+                    pass
+            table = self._table(None)
+            return table if table is not None else self._catalog.load_table(LOG)
 
     def _append(self, name: TableName | None, rows: pa.Table, batch: LakeBatch) -> None:
         """Add rows to a table; creates the table if it does not exist."""

@@ -9,10 +9,8 @@ for the next batch. The commit names the valid version. The version before it is
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,14 +18,17 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.log_files import LogFile, LogLayout
+from ggshell.connectors.lake.store import LakeStore
+from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
 
 
 class ParquetTables:
     """The Parquet files in a folder. Data of a batch without a commit is overwritten."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, location: str) -> None:
+        self._store = LakeStore(location)
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
         return None
@@ -36,56 +37,57 @@ class ParquetTables:
         version = batch.versions.get(str(name))
         if version is None:
             return None
-        folder = version_folder(self._folder, str(name), version)
-        files = ds.dataset(folder, format="parquet", partitioning=None)
+        files = self._dataset(name, version)
         return HeldTable(files.schema, partial(_rows, files))
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind
 
-    def append_log(self, rows: pa.Table, batch: LakeBatch) -> None:
-        folder = self._folder / "log" / f"batch={batch.number:012d}"
-        shutil.rmtree(folder, ignore_errors=True)
-        ds.write_dataset(rows, folder, format="parquet", partitioning=["owner", "table"], partitioning_flavor="hive")
+    def log_layout(self, number: int) -> LogLayout:
+        folder = f"log/batch={number:012d}"
+        self._store.delete_folder(folder)
+        schema = pa.schema([field for field in chosen(COLUMNS) if field.name not in ("owner", "table")])
+        return LogLayout(self._store.location, folder, schema, hive=True)
+
+    def append_log(self, files: Sequence[LogFile], batch: LakeBatch) -> None:
+        """The files are in the log since they are written."""
 
     def apply(self, change: TableChange, batch: LakeBatch) -> None:
         """Write the next version of a table: the previous one without the replaced rows, and the new rows."""
-        name = str(change.definition.name)
-        before = batch.versions.get(name)
-        folder = version_folder(self._folder, name, batch.number)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        kept = () if before is None or change.cleared else self._kept(change, before)
-        with pq.ParquetWriter(folder / "part-0.parquet", change.rows.schema) as writer:
+        name = change.definition.name
+        before = batch.versions.get(str(name))
+        folder = version_folder(name, batch.number)
+        self._store.delete_folder(folder)
+        schema = change.rows.schema
+        kept: Iterable[pa.RecordBatch] = ()
+        if before is not None and not change.cleared:
+            kept = self._dataset(name, before, schema).to_batches(filter=~pc.field(KEY).isin(change.replaced))
+        with (
+            self._store.writing(f"{folder}/part-0.parquet") as sink,
+            pq.ParquetWriter(sink, schema, compression="zstd") as writer,
+        ):
             for part in kept:
                 writer.write_batch(part)
             writer.write_table(change.rows)
-        _forget(self._folder, name, batch.number, before)
+        self._forget(name, {batch.number, before})
 
-    def _kept(self, change: TableChange, before: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a version that a change keeps, in the columns that the table has after it."""
-        version = ds.dataset(
-            version_folder(self._folder, str(change.definition.name), before),
-            change.rows.schema,
-            format="parquet",
-            partitioning=None,
-        )
-        yield from version.to_batches(filter=~pc.field(KEY).isin(change.replaced))
+    def _dataset(self, name: TableName, version: int, schema: pa.Schema | None = None) -> ds.Dataset:
+        """The files of a version; ``schema``: the columns to read, if they are not those of the files."""
+        place = self._store.child(version_folder(name, version))
+        return ds.dataset(place.path, schema, "parquet", filesystem=place.system, partitioning=None)
+
+    def _forget(self, name: TableName, kept: set[int | None]) -> None:
+        """Remove all versions except this one and the one before it, which readers can still use."""
+        for folder in self._store.names(f"current/{name}"):
+            if folder.startswith("v=") and int(folder[2:]) not in kept:
+                self._store.delete_folder(f"current/{name}/{folder}")
 
 
-def version_folder(folder: Path, name: str, version: int) -> Path:
-    """The folder of a version of a table's current state."""
-    return folder / "current" / name / f"v={version:012d}"
+def version_folder(name: TableName, version: int) -> str:
+    """The folder of a version of a table's current state, below the lake's location."""
+    return f"current/{name}/v={version:012d}"
 
 
 def _rows(files: ds.Dataset, keys: pa.Array | None) -> pa.Table:
     """The rows of a version with some keys, or all rows."""
     return files.to_table(filter=None if keys is None else pc.field(KEY).isin(keys))
-
-
-def _forget(root: Path, name: str, version: int, before: int | None) -> None:
-    """Remove all versions except this one and the one before it, which readers can still use."""
-    kept = {version_folder(root, name, each) for each in (version, before) if each is not None}
-    for folder in (root / "current" / name).glob("v=*"):
-        if folder not in kept:
-            shutil.rmtree(folder, ignore_errors=True)

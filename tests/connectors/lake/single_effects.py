@@ -1,4 +1,4 @@
-"""The net effect of a batch of changes on the rows of a table: one effect per key."""
+"""The net effect of changes on the rows of a table, one change after the other: the reference for ``net_effects``."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from changes import KEY, histories, valid
 from hypothesis import given
+from single_effects import Effects, RecordChange, Values, effects, key_text
 
-from ggshell.connectors.lake.effects import Effects, RecordChange, Values, effects, key_text
 from ggshell.errors import ApplyError
 from ggshell.record.operation import IoType
 

@@ -1,0 +1,291 @@
+"""What one task of a batch does with its slice of a trail: write the rows of the log, and reduce the rest to net effects.
+
+A task runs in one of Spark's Python processes. It reads its part of the trail itself; only the parts that it returns pass
+through Java.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ggshell.connectors.lake.log_files import LogFile, LogLayout, LogWriter
+from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, composed, net_effects
+from ggshell.errors import ApplyError, GgsError
+from ggshell.query import paths
+from ggshell.query.splits import TrailSplit
+from ggshell.query.trail_read import COLUMNS, HomeKeys, chosen, fitted
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import TWO_IMAGES, IoType
+from ggshell.trail.arrow import ArrowRows, ColumnValues
+from ggshell.trail.columnar import read_batches
+from ggshell.trail.inspection import InspectedFile
+from ggshell.types import TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REDUCED_BYTES = 64 << 20
+"""The bytes of a trail after which the changes so far are reduced, which limits the memory of a task."""
+_LOGGED = chosen(COLUMNS)
+_SEPARATOR, _NULL = "\x01", "\x02"
+
+
+class Last(NamedTuple):
+    """The last record of a slice: the position after it, and its transaction."""
+
+    position: TrailPosition
+    csn: str
+    xid: str
+    commit_time: int
+
+
+class SlicePart(NamedTuple):
+    """What a task returns; ``order`` sorts the parts of a batch.
+
+    ``counts``: (table, operation) -> rows, of all tables of the trail that are wanted; ``effects``: of the tables with a key.
+    """
+
+    order: tuple[int, int, int]
+    effects: dict[TableName, NetEffects]
+    files: list[LogFile]
+    counts: dict[tuple[TableName, int], int]
+    last: Last | None
+
+
+class SliceTask(NamedTuple):
+    """A task. ``log``: None if the log is not written; ``reached``: positions before which a table (None: the log) has all."""
+
+    wanted: Callable[[TableName], bool]
+    keys: HomeKeys | None
+    log: LogLayout | None
+    reached: Mapping[TableName | None, TrailPosition]
+    only: frozenset[TableName] | None = None
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Spark's form of a task: splits in, parts out, each as one binary value."""
+        for batch in batches:
+            for data in batch.column(0).to_pylist():
+                for part in self._parts(pickle.loads(data)):  # noqa: S301 - written by this program's data source
+                    yield pa.record_batch([pa.array([pickle.dumps(part, 5)], pa.binary())], names=["part"])
+
+    def _parts(self, split: TrailSplit) -> Iterator[SlicePart | GgsError]:
+        """The parts of a split; an error of this program is returned, because Java would keep only its text."""
+        try:
+            yield from self.run(split)
+        except GgsError as error:
+            yield error
+
+    def run(self, split: TrailSplit) -> Iterator[SlicePart]:
+        """Process a split. Raises TrailError, ApplyError, and the errors of the lake's store."""
+        seqno, number = _seqno(split), 0
+        reduction = _Reduction(self, split)
+        with LogWriter(self.log, f"{seqno:09d}-{split.first}") if self.log is not None else nullcontext() as log:
+            for batch in read_slice(split, self.keys):
+                reduction.add(batch, log)
+                if reduction.size >= REDUCED_BYTES:
+                    yield SlicePart((seqno, split.first, number), reduction.taken(), [], {}, None)
+                    number += 1
+        files = log.files if log is not None else []
+        last = reduction.last(split)
+        yield SlicePart((seqno, split.first, number), reduction.taken(), files, reduction.counts, last)
+
+
+def on_spark(splits: DataFrame, task: SliceTask) -> list[SlicePart]:
+    """Run a task on the splits of a batch, in one job. Raises the error of a task."""
+    return parts_of(splits.mapInArrow(task.rows, "part binary").toArrow().column(0).to_pylist())
+
+
+def parts_of(data: Iterable[bytes]) -> list[SlicePart]:
+    """The parts that tasks have returned. Raises the error of a task."""
+    found = []
+    for each in data:
+        part = pickle.loads(each)  # noqa: S301 - written by this program's tasks
+        if isinstance(part, GgsError):
+            raise part
+        found.append(part)
+    return found
+
+
+def _seqno(split: TrailSplit) -> int:
+    return int(split.file.rpartition("/")[2][2:])
+
+
+def _trail(split: TrailSplit) -> str:
+    """The trail of a split's file: its folder and its two letters."""
+    folder, _, name = split.file.rpartition("/")
+    return f"{folder}/{name[:2]}"
+
+
+def read_slice(split: TrailSplit, keys: HomeKeys | None) -> Iterator[ChangeBatch]:
+    """The changes of a split. Raises TrailError."""
+    path = paths.local_copy(split.file)
+    return read_batches(path, first=split.first, last=split.last, keys=keys, known=split.known(path))
+
+
+class _Reduction:
+    """Collects the changes of a slice by table."""
+
+    def __init__(self, task: SliceTask, split: TrailSplit) -> None:
+        self.counts: dict[tuple[TableName, int], int] = {}
+        self.size = 0
+        self._task = task
+        self._file, self._trail = split.file, _trail(split)
+        self._changes: dict[TableName, list[Changes]] = {}
+        self._last: ChangeBatch | None = None
+
+    def add(self, batch: ChangeBatch, log: LogWriter | None) -> None:
+        self._last = batch
+        self.size += int(batch.length.sum())
+        rows = ArrowRows(batch, self._trail, self._file)
+        every: pa.RecordBatch | None = None
+        for name, numbers in self._tables(batch).items():
+            mine = np.isin(batch.table, numbers)
+            self._count(name, batch.io_type[mine])
+            mine &= batch.io_type != int(IoType.SEQUENCE_OP)
+            self._collect(rows, name, mine & self._is_fresh(batch, name))
+            logged = mine & self._is_fresh(batch, None)
+            if log is not None and logged.any():
+                every = every or fitted(rows.record_batch(COLUMNS), _LOGGED)
+                log.write(name, every if logged.all() else every.filter(pa.array(logged)))
+
+    def _tables(self, batch: ChangeBatch) -> dict[TableName, list[int]]:
+        """The indexes of the wanted tables in a batch; a table can have several definitions."""
+        found: dict[TableName, list[int]] = {}
+        for number, definition in enumerate(batch.tables):
+            name = definition.name
+            if name.owner and self._task.wanted(name) and (self._task.only is None or name in self._task.only):
+                found.setdefault(name, []).append(number)
+        return found
+
+    def _count(self, name: TableName, io_types: NDArray[np.uint8]) -> None:
+        for io_type, count in enumerate(np.bincount(io_types).tolist()):
+            if count:
+                self.counts[name, io_type] = self.counts.get((name, io_type), 0) + count
+
+    def _is_fresh(self, batch: ChangeBatch, name: TableName | None) -> NDArray[np.bool_]:
+        """Which rows a table (None: the log) does not have yet."""
+        reached = self._task.reached.get(name)
+        if reached is None or batch.seqno > reached.seqno:
+            return np.ones(len(batch), np.bool_)
+        fresh: NDArray[np.bool_] = batch.rba >= (reached.rba if batch.seqno == reached.seqno else 1 << 62)
+        return fresh
+
+    def _collect(self, rows: ArrowRows, name: TableName, mine: NDArray[np.bool_]) -> None:
+        """Collect the changes of a table, one part for each run of rows with the same definition."""
+        batch = rows.batch
+        mine = mine & (batch.io_type != int(IoType.DDL))
+        if batch.befores is not None:
+            mine &= ~batch.befores
+        chosen = np.flatnonzero(mine)
+        numbers = batch.table[chosen]
+        for run in np.split(chosen, np.flatnonzero(numbers[1:] != numbers[:-1]) + 1):
+            if len(run):
+                number = int(batch.table[run[0]])
+                changes = _changes(rows, number, run) if batch.tables[number].key else _keyless(batch.tables[number])
+                self._changes.setdefault(name, []).append(changes)
+
+    def taken(self) -> dict[TableName, NetEffects]:
+        """The net effects of the changes so far, which are then forgotten."""
+        found = {name: _net(parts) for name, parts in self._changes.items()}
+        self._changes, self.size = {}, 0
+        return found
+
+    def last(self, split: TrailSplit) -> Last | None:
+        """The last record of all; the slice ends there. None if it has no rows."""
+        if self._last is None:
+            return None
+        header, seqno = self._last.pieces[-1].header, _seqno(split)
+        position = TrailPosition(seqno, _behind(split, int(self._last.rba[-1])))
+        return Last(position, str(header.csn), header.xid, header.commit_time)
+
+
+def _changes(rows: ArrowRows, number: int, chosen: NDArray[np.int64]) -> Changes:
+    """The changes of a table in some rows, all with the same definition."""
+    definition = rows.batch.tables[number]
+    io_type = rows.batch.io_type[chosen]
+    after = rows.images_of(number, chosen)
+    new = _key_texts(definition, after, io_type)
+    old = new
+    moves = np.flatnonzero(np.isin(io_type, list(TWO_IMAGES)))
+    if len(moves):
+        before = rows.images_of(number, chosen[moves], before=True)
+        complete = np.all([before[index].given for index in definition.key], axis=0)
+        old_keys = _joined([before[index].texts for index in definition.key])
+        places = np.full(len(chosen), -1)
+        places[moves[complete]] = np.flatnonzero(complete)
+        old = pc.if_else(pa.array(places >= 0), old_keys.take(pa.array(places, mask=places < 0)), new)
+    columns = tuple(ColumnTexts(column, *values) for column, values in zip(definition.columns, after, strict=True))
+    return Changes(definition, io_type, old, new, columns)
+
+
+def _key_texts(definition: TableDefinition, values: list[ColumnValues], io_type: NDArray[np.uint8]) -> pa.Array:
+    """The keys of rows. Raises ApplyError for a row without its complete key."""
+    for index in definition.key:
+        if not (values[index].given | (io_type == int(IoType.PURGE_DATA))).all():
+            name = definition.columns[index].name
+            raise ApplyError(f"a record of {definition.name} does not contain {name}, which identifies its row")
+    return _joined([values[index].texts for index in definition.key])
+
+
+def _joined(texts: list[pa.Array]) -> pa.Array:
+    """Keys as single texts. NULL and an empty text are different keys."""
+    plain = [each.fill_null(_NULL) for each in texts]
+    return plain[0] if len(plain) == 1 else pc.binary_join_element_wise(*plain, _SEPARATOR)
+
+
+def _keyless(definition: TableDefinition) -> Changes:
+    """No changes, of a table that has no key."""
+    return Changes(definition, np.zeros(0, np.uint8), pa.array([], pa.string()), pa.array([], pa.string()), ())
+
+
+def _net(parts: list[Changes]) -> NetEffects:
+    """The net effect of changes; parts with the same definition are reduced together."""
+    found: NetEffects | None = None
+    while parts:
+        count = next((at for at, part in enumerate(parts) if part.definition != parts[0].definition), len(parts))
+        net = net_effects(joined_changes(parts[:count]))
+        found = net if found is None else composed(found, net)
+        parts = parts[count:]
+    assert found is not None  # noqa: S101 - there is at least one part
+    return found
+
+
+def joined_changes(parts: list[Changes]) -> Changes:
+    """Changes with the same definition, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = tuple(
+        ColumnTexts(
+            same[0].column, pa.concat_arrays([each.texts for each in same]), np.concatenate([e.given for e in same])
+        )
+        for same in zip(*(part.columns for part in parts), strict=True)
+    )
+    return Changes(
+        parts[0].definition,
+        np.concatenate([part.io_type for part in parts]),
+        pa.concat_arrays([part.old for part in parts]),
+        pa.concat_arrays([part.new for part in parts]),
+        columns,
+    )
+
+
+def _behind(split: TrailSplit, rba: int) -> int:
+    """The position after a record and its fragments."""
+    file, place = InspectedFile(paths.local_copy(split.file)), rba
+    try:
+        while (seen := file.at(place)) is not None and seen.size:
+            place += seen.size
+            if seen.record is None or not seen.record.continued:
+                break
+        return place
+    finally:
+        file.close()
