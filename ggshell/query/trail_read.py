@@ -165,6 +165,7 @@ class SplitRead:
     schema: pa.Schema = pa.schema([("split", pa.binary())])  # noqa: RUF009 - immutable
     ddl: str = "split binary"
     table: str = ""
+    on_damage: OnDamage = OnDamage.RAISE
 
     def only(self, names: Sequence[str]) -> SplitRead:
         return self
