@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
 from typing import Final, NamedTuple
 
 from ggshell.connectors.move_side import MARKERS, Direction
-from ggshell.errors import ProcessError, StateError
+from ggshell.errors import ConflictError, ProcessError, StateError
 from ggshell.home.home import Home
 from ggshell.move.databases import Sides, connected
 from ggshell.move.draining import Drain
 from ggshell.move.request import MoveRequest
-from ggshell.move.scripts import MANAGER, Scripts, extract_parameters, pair_of, replicat_parameters
+from ggshell.move.scripts import MANAGER, Pair, Scripts, extract_parameters, pair_of, replicat_parameters
 from ggshell.move.state import MoveFile, MoveState, Step
+from ggshell.trail.name import TrailName
 
 FOLLOW_SECONDS: Final = 3600.0
 
@@ -53,6 +56,8 @@ def prepare(means: Means, request: MoveRequest) -> None:
             code="GGS-01253",
             hint="finish it with ggshell move finish, or use another home for this move",
         )
+    if found is None:
+        _require_new_trails(means.home, request)
     with connected(means.home, request) as sides:
         schemas = request.schemas or (found.request.schemas if found else ()) or tuple(sides.source.schemas())
         request = replace(request, schemas=schemas)
@@ -147,8 +152,8 @@ def require_same_objects(means: Means, request: MoveRequest, sides: Sides) -> No
 
 def finish(means: Means) -> None:
     """Remove the groups of the move, and what they need in the databases; the state of the clients does not change."""
-    file = MoveFile(means.home.root)
-    state = file.get()
+    stored = MoveFile(means.home.root)
+    state = stored.get()
     if state.closing is not None:
         raise StateError(
             "a switch has begun and has not ended",
@@ -163,10 +168,33 @@ def finish(means: Means) -> None:
         pair = pair_of(state.request, direction)
         for name in (pair.extract, pair.replicat):
             means.home.parameters(name).unlink(missing_ok=True)
+        for file in _trail_files(means.home, pair):
+            if file.is_dir():
+                rmtree(file)  # the sockets of readers
+            else:
+                file.unlink(missing_ok=True)
     manager = means.home.parameters("MGR")
     if manager.exists() and manager.read_text(encoding="utf-8") == MANAGER:
         manager.unlink()
-    file.remove()
+    stored.remove()
+
+
+def _require_new_trails(home: Home, request: MoveRequest) -> None:
+    """Raise ConflictError if trails of this move exist: a Replicat would apply what they contain to the databases."""
+    found = [pair.trail for pair in (pair_of(request, each) for each in Direction) if _trail_files(home, pair)]
+    if found:
+        raise ConflictError(
+            f"the home already contains the {'trail' if len(found) == 1 else 'trails'} {' and '.join(found)}",
+            code="GGS-01265",
+            hint="delete these files if no group needs them, or use another home for this move",
+        )
+
+
+def _trail_files(home: Home, pair: Pair) -> list[Path]:
+    """Return the files of a trail of this move, with those that its processes keep beside them."""
+    name = TrailName.parse(pair.trail, home.root)
+    beside = (*name.folder.glob(f".{name.prefix}.*"), *name.folder.glob(f".{name.prefix}[0-9]*"))
+    return [*(name.file(number) for number in name.sequences()), *beside]
 
 
 def _after(means: Means, needed: Step, command: str) -> tuple[MoveFile, MoveState]:

@@ -93,6 +93,7 @@ def test_a_database_is_moved_and_back_under_load_without_losing_a_row(
     for dsn in (move.north, move.south):
         assert _in(dsn, "SELECT FROM pg_replication_slots WHERE database = current_database()") == []
         assert _in(dsn, "SELECT evtname FROM pg_event_trigger") == []
+    assert not [*(move.home.root / "dirdat").glob("m*")], "a later move would apply the old changes"
 
 
 def test_sequences_continue_in_the_target_without_a_gap(move: MoveHome) -> None:
@@ -150,6 +151,11 @@ def test_a_move_does_not_begin_with_an_error_of_the_check_that_is_not_accepted(m
     assert MoveFile(move.home.root).find() is None
     move.step("prepare", "--from", "north", "--to", "south", "--accept", "ggs-01044")
     assert _is_read_only(move.south)
+
+
+def test_trails_of_something_else_prevent_a_move(move: MoveHome) -> None:
+    (move.home.root / "dirdat" / "m2000000000").touch()
+    assert "GGS-01265" in move.step("prepare", "--from", "north", "--to", "south", fails=True)
 
 
 def test_steps_say_which_one_comes_first(move: MoveHome) -> None:

@@ -98,7 +98,10 @@ EXCEPTION WHEN OTHERS THEN
 END $body$"""
 
 FUNCTIONS: Final = (CREATE_REPORT, CREATE_WRITE, CREATE_TRY)
-REVOKE: Final = f"REVOKE ALL ON FUNCTION {WRITE} (oid, oid, boolean), {TRY} (oid, oid, boolean), {REPORT} (oid, text, text) FROM PUBLIC"
+REVOKE: Final = (
+    f"REVOKE ALL ON FUNCTION {WRITE} (oid, oid, boolean), {TRY} (oid, oid, boolean), {REPORT} (oid, text, text)"
+    " FROM PUBLIC"
+)
 REMOVE: Final = (
     f"DROP FUNCTION IF EXISTS {WRITE} (oid, oid, boolean)",
     f"DROP FUNCTION IF EXISTS {TRY} (oid, oid, boolean)",
