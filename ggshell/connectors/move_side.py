@@ -52,6 +52,14 @@ class MoveSide(Protocol):
         """Create the table of markers, if it is missing."""
         ...
 
+    def has(self, table: TableName) -> bool:
+        """Whether a table exists."""
+        ...
+
+    def is_registered(self, extract: str) -> bool:
+        """Whether an Extract is registered, so that the log keeps its changes."""
+        ...
+
     def write_marker(self, direction: Direction, number: int) -> None:
         """Commit a marker."""
         ...

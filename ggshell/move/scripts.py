@@ -5,17 +5,17 @@ The scripts leave out what exists already, so that an interrupted step can be ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ggshell.connectors.move_side import MARKERS, OWN_SCHEMA, Direction
+from ggshell.connectors.move_side import MARKERS, OWN_SCHEMA, Direction, MoveSide
 from ggshell.home.checkpoint import GroupKind, load
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, state_of
 from ggshell.move.request import MoveRequest
 from ggshell.types import Csn, TableName, display_part
 
-CHECKPOINTS: Final = f"{OWN_SCHEMA}.move_checkpoints"
+CHECKPOINTS: Final = TableName(OWN_SCHEMA, "move_checkpoints")
 MANAGER: Final = (
     "AUTORESTART ER MV*, RETRIES 10, WAITMINUTES 1\n"
     "PURGEOLDEXTRACTS ./dirdat/m1, USECHECKPOINTS\nPURGEOLDEXTRACTS ./dirdat/m2, USECHECKPOINTS\n"
@@ -74,12 +74,34 @@ def _patterns(schemas: Sequence[str]) -> list[str]:
     return [f"{display_part(schema)}.*" for schema in schemas]
 
 
+class Present(NamedTuple):
+    """What the databases contain of a move: names of Extracts that are registered, and aliases of databases with tables."""
+
+    registered: frozenset[str] = frozenset()
+    markers: frozenset[str] = frozenset()
+    checkpoints: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, request: MoveRequest, sides: Iterable[MoveSide]) -> Present:
+        """Ask the source and the target."""
+        found = [(pair_of(request, direction), side) for direction, side in zip(Direction, sides, strict=True)]
+        return cls(
+            frozenset(pair.extract for pair, side in found if side.is_registered(pair.extract)),
+            frozenset(pair.source for pair, side in found if side.has(MARKERS)),
+            frozenset(pair.source for pair, side in found if side.has(CHECKPOINTS)),
+        )
+
+
+NOTHING: Final = Present()
+
+
 class Scripts:
     """The obey files of a move in a home."""
 
-    def __init__(self, home: Home, request: MoveRequest) -> None:
+    def __init__(self, home: Home, request: MoveRequest, present: Present = NOTHING) -> None:
         self._home = home
         self._request = request
+        self._present = present
 
     def prepare(self) -> str:
         """Capture everything from now on, so that the load can begin at any later time."""
@@ -134,9 +156,12 @@ class Scripts:
             if self._exists(pair.extract, GroupKind.EXTRACT):
                 lines += [f"DBLOGIN USERIDALIAS {pair.source}"]
                 lines += [f"STOP EXTRACT {pair.extract}"] * self._runs(pair.extract, GroupKind.EXTRACT)
-                lines += [f"UNREGISTER EXTRACT {pair.extract}", f"DELETE EXTRACT {pair.extract}"]
+                lines += [f"UNREGISTER EXTRACT {pair.extract}"] * (pair.extract in self._present.registered)
+                lines += [f"DELETE EXTRACT {pair.extract}"]
         for alias in (self._request.source, self._request.target):
-            lines += [f"DBLOGIN USERIDALIAS {alias}", f"DELETE TRANDATA {MARKERS}"]
+            lines += [f"DBLOGIN USERIDALIAS {alias}"]
+            lines += [f"DELETE CHECKPOINTTABLE {CHECKPOINTS}"] * (alias in self._present.checkpoints)
+            lines += [f"DELETE TRANDATA {MARKERS}"] * (alias in self._present.markers)
             lines += [f"DELETE SCHEMATRANDATA {display_part(schema)}" for schema in self._request.schemas]
         return _joined(*lines)
 
@@ -147,7 +172,8 @@ class Scripts:
     def _extract(self, pair: Pair) -> list[str]:
         lines = []
         if not self._exists(pair.extract, GroupKind.EXTRACT):
-            lines += [f"REGISTER EXTRACT {pair.extract}", f"ADD EXTRACT {pair.extract}, TRANLOG, BEGIN NOW"]
+            lines += [f"REGISTER EXTRACT {pair.extract}"] * (pair.extract not in self._present.registered)
+            lines += [f"ADD EXTRACT {pair.extract}, TRANLOG, BEGIN NOW"]
         if not self._has_trail(pair.extract):
             lines += [f"ADD EXTTRAIL {pair.trail}, EXTRACT {pair.extract}"]
         return lines + [f"START EXTRACT {pair.extract}"] * (not self._runs(pair.extract, GroupKind.EXTRACT))
@@ -156,7 +182,7 @@ class Scripts:
         if self._exists(pair.replicat, GroupKind.REPLICAT):
             return [f"START REPLICAT {pair.replicat}{after}"] * (not self._runs(pair.replicat, GroupKind.REPLICAT))
         return [
-            f"ADD CHECKPOINTTABLE {CHECKPOINTS}",
+            *[f"ADD CHECKPOINTTABLE {CHECKPOINTS}"] * (pair.target not in self._present.checkpoints),
             f"ADD REPLICAT {pair.replicat}, EXTTRAIL {pair.trail}, CHECKPOINTTABLE {CHECKPOINTS}",
             f"START REPLICAT {pair.replicat}{after}",
         ]

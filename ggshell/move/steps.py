@@ -17,7 +17,7 @@ from ggshell.home.home import Home
 from ggshell.move.databases import Sides, connected
 from ggshell.move.draining import Drain
 from ggshell.move.request import MoveRequest
-from ggshell.move.scripts import MANAGER, Pair, Scripts, extract_parameters, pair_of, replicat_parameters
+from ggshell.move.scripts import MANAGER, Pair, Present, Scripts, extract_parameters, pair_of, replicat_parameters
 from ggshell.move.state import MoveFile, MoveState, Step
 from ggshell.trail.name import TrailName
 
@@ -59,6 +59,9 @@ def prepare(means: Means, request: MoveRequest) -> None:
     if found is None:
         _require_new_trails(means.home, request)
     with connected(means.home, request) as sides:
+        present = Present.read(request, sides)
+        if found is None:
+            _require_nothing_registered(present)
         schemas = request.schemas or (found.request.schemas if found else ()) or tuple(sides.source.schemas())
         request = replace(request, schemas=schemas)
         state = replace(found, request=request) if found else MoveState(request)
@@ -75,7 +78,7 @@ def prepare(means: Means, request: MoveRequest) -> None:
         _write(means, pair.replicat, replicat_parameters(pair, schemas))
     if not means.home.parameters("MGR").exists():
         _write(means, "MGR", MANAGER)
-    means.run("prepare", Scripts(means.home, request).prepare())
+    means.run("prepare", Scripts(means.home, request, present).prepare())
     file.put(state.with_step(Step.PREPARE))
 
 
@@ -95,11 +98,11 @@ def load(means: Means) -> None:
 def follow(means: Means) -> None:
     """Apply the changes since the load until little is left, and keep applying them."""
     file, state = _after(means, Step.LOAD, "load")
-    scripts = Scripts(means.home, state.request)
     if Step.FOLLOW in state.done:
-        means.run("follow", scripts.restart())
+        means.run("follow", Scripts(means.home, state.request).restart())
     else:
         with connected(means.home, state.request) as sides:
+            scripts = Scripts(means.home, state.request, Present.read(state.request, sides))
             csns = sides.target.loaded(state.request.schemas)
         first = min(csns.values(), default=None)
         pair = pair_of(state.request, Direction.FORWARD)
@@ -160,8 +163,8 @@ def finish(means: Means) -> None:
             code="GGS-01256",
             hint="complete it with ggshell move switch or back",
         )
-    means.run("finish", Scripts(means.home, state.request).finish())
     with connected(means.home, state.request) as sides:
+        means.run("finish", Scripts(means.home, state.request, Present.read(state.request, sides)).finish())
         for side in sides:
             side.remove()
     for direction in Direction:
@@ -187,6 +190,16 @@ def _require_new_trails(home: Home, request: MoveRequest) -> None:
             f"the home already contains the {'trail' if len(found) == 1 else 'trails'} {' and '.join(found)}",
             code="GGS-01265",
             hint="delete these files if no group needs them, or use another home for this move",
+        )
+
+
+def _require_nothing_registered(present: Present) -> None:
+    """Raise ConflictError if another move, of any database of these servers, uses the names of this one's Extracts."""
+    if present.registered:
+        raise ConflictError(
+            f"{' and '.join(sorted(present.registered))} of another move is registered in these servers",
+            code="GGS-01266",
+            hint="finish that move first: databases of one server are moved one after the other",
         )
 
 

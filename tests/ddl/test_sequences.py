@@ -33,6 +33,7 @@ class Sequences(Pipeline):
                 f"CREATE SEQUENCE {schema}.wide CACHE 50",
             )
         self.add(kind=kind)
+        self.use("up")  # what nobody has drawn is not captured
         self.start()
 
     def last(self, name: str) -> int:
@@ -77,8 +78,10 @@ def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Sequences]:
 def test_values_arrive_ahead_and_never_go_back(pipeline: Sequences) -> None:
     pipeline.begin()
     pipeline.await_last("up", 1 + AHEAD)
-    pipeline.await_last("down", 9000 - 2 * AHEAD)
-    pipeline.await_last("wide", 1 + 100 * 50)
+    assert (pipeline.last("down"), pipeline.last("wide")) == (9000, 1)
+    pipeline.await_last("down", pipeline.use("down") - 2 * AHEAD)
+    pipeline.use("wide")
+    pipeline.await_last("wide", 50 + 100 * 50)
     pipeline.await_last("up", pipeline.use("up", 7) + AHEAD)
     pipeline.await_last("down", pipeline.use("down", 3) - 2 * AHEAD)
     pipeline.in_south("SELECT setval('b.up', 1000000)")
@@ -87,6 +90,7 @@ def test_values_arrive_ahead_and_never_go_back(pipeline: Sequences) -> None:
     assert pipeline.last("up") == 1_000_000
     pipeline.in_north("SELECT setval('a.down', 2)")
     pipeline.await_last("down", 1)
+    assert pipeline.in_south("SELECT is_called FROM b.down") == [(True,)], "the source may have drawn the last value"
     assert "type 132" not in pipeline.home.report("rep1").read_text()
     assert "Total updates" in pipeline.run("STATS REPLICAT rep1")
 
@@ -107,6 +111,32 @@ def test_flush_sets_exact_values_and_a_restart_sets_them_ahead_again(pipeline: S
     until_state(pipeline.home, *EXT1, ProcessState.STOPPED)
     pipeline.run("START EXTRACT ext1")
     pipeline.await_last("up", used + AHEAD)
+
+
+def test_two_directions_do_not_push_each_other_ahead(pipeline: Sequences) -> None:
+    """The way back captures a sequence only after somebody has drawn from it in the target."""
+    pipeline.write("ext2", "EXTRACT ext2\nUSERIDALIAS south\nEXTTRAIL ./dirdat/eb\nSEQUENCE b.*;\nTABLE b.items;\n")
+    pipeline.write("rep2", "REPLICAT rep2\nUSERIDALIAS north\nMAP b.*, TARGET a.*;\n")
+    pipeline.begin()
+    pipeline.run(
+        "DBLOGIN USERIDALIAS south",
+        "ADD TRANDATA b.items",
+        "REGISTER EXTRACT ext2",
+        "ADD EXTRACT ext2, TRANLOG, BEGIN NOW",
+        "ADD EXTTRAIL ./dirdat/eb, EXTRACT ext2",
+        "DBLOGIN USERIDALIAS north",
+        "ADD CHECKPOINTTABLE a.checks",
+        "ADD REPLICAT rep2, EXTTRAIL ./dirdat/eb, CHECKPOINTTABLE a.checks",
+    )
+    pipeline.start("ext2", "rep2")
+    for _ in range(2):  # at least two looks of each Extract
+        pipeline.await_last("up", pipeline.use("up", 7) + AHEAD)
+    drawn = int(pipeline.in_south("SELECT nextval('b.down')")[0][0])
+    until(
+        "the way back", lambda: pipeline.in_north("SELECT last_value FROM a.down") == [(drawn - 2 * AHEAD,)], seconds=20
+    )
+    assert pipeline.in_north("SELECT last_value FROM a.up") == [(15,)]
+    assert pipeline.last("down") == drawn
 
 
 def test_forged_messages_are_ignored(pipeline: Sequences) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from ggshell.connectors.move_side import MARKERS, OWN_SCHEMA, Direction
-from ggshell.connectors.postgres import sequence_values
+from ggshell.connectors.postgres import describe, sequence_values, slot
 from ggshell.connectors.postgres.compare_side import PostgresComparison
 from ggshell.connectors.postgres.session import connect, execute, transaction
 from ggshell.errors import DatabaseError
@@ -105,6 +105,12 @@ class PostgresMoveSide:
                 f"INSERT INTO {_MARKERS} SELECT unnest(%s::text[]), 0 ON CONFLICT DO NOTHING",
                 [list(Direction)],
             )
+
+    def has(self, table: TableName) -> bool:
+        return describe.table_id(self._connection, table) is not None
+
+    def is_registered(self, extract: str) -> bool:
+        return slot.slot_status(self._connection, slot.slot_name(extract)) is not None
 
     def write_marker(self, direction: Direction, number: int) -> None:
         execute(self._connection, f"UPDATE {_MARKERS} SET number = %s WHERE direction = %s", [number, direction])

@@ -1,4 +1,8 @@
-"""Sets the sequences of a target: ahead of the source's values, never back, or exactly to them after FLUSH SEQUENCE."""
+"""Sets the sequences of a target: ahead of the source's values, never back, or exactly to them after FLUSH SEQUENCE.
+
+A sequence that is set ahead has is_called false until somebody draws from it, so that an Extract of this database can see
+that the value is not its own (``sequence_watch``): otherwise two directions would push each other ahead forever.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,15 @@ from ggshell.record.sequences import SequenceValue, decode_sequence
 from ggshell.types import TableName, postgres_literal, quote_table
 
 _AHEAD = """
-SELECT setval({literal}::regclass, c.value::bigint)
+SELECT setval({literal}::regclass, c.value::bigint, c.value = c.last)
   FROM {name} q, pg_catalog.pg_sequence s,
        LATERAL (SELECT CASE WHEN $2::numeric > 0 THEN least($1::numeric + $2::numeric * $3::numeric, s.seqmax)
-                            ELSE greatest($1::numeric + $2::numeric * $3::numeric, s.seqmin) END) c (value)
+                            ELSE greatest($1::numeric + $2::numeric * $3::numeric, s.seqmin) END,
+                       CASE WHEN $2::numeric > 0 THEN s.seqmax ELSE s.seqmin END) c (value, last)
  WHERE s.seqrelid = {literal}::regclass
-   AND (c.value = q.last_value AND NOT q.is_called
+   AND (c.value = c.last AND c.value = q.last_value AND NOT q.is_called
         OR CASE WHEN $2::numeric > 0 THEN c.value > q.last_value ELSE c.value < q.last_value END)"""
+"""The last value of a sequence counts as drawn, because the source may have drawn it."""
 _EXACT = "SELECT setval({literal}::regclass, $1::bigint, $2::boolean)"
 
 

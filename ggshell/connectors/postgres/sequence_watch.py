@@ -1,8 +1,9 @@
 """The sequences of a source that an Extract captures: writes their values to the log, and reads them from there.
 
-The values pass through the log so that they stand in the trail in commit order, and so that a restart reads them again
-exactly. The secret of the messages exists only in this process: messages of an earlier run are not read, and each run
-writes all values again. FLUSH SEQUENCE uses the secret of ADD SCHEMATRANDATA.
+A sequence is captured once somebody has drawn from it. The values pass through the log so that they stand in the trail in
+commit order, and so that a restart reads them again exactly. The secret of the messages exists only in this process:
+messages of an earlier run are not read, and each run writes all values again. FLUSH SEQUENCE uses the secret of
+ADD SCHEMATRANDATA.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class SequenceWatch:
         with transaction(connection):
             execute(connection, f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
             found = sequence_values.read(connection, self._takes)
-        values = [self._with_growth(value) for value in found]
+        # What nobody has drawn is a start value, or what a Replicat has set ahead (``sequence_steps``).
+        values = [self._with_growth(value) for value in found if value.called]
         changed = [value for value in values if not self._is_known(value)]
         if changed:
             sequence_values.write(connection, self._secret, changed)
