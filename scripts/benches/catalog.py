@@ -61,6 +61,10 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         "Trails sent over TLS to another home, beside a plain socket that copies the same files.",
     ),
     "move": ("Moving a database", "The longest time in which no client could commit while a database was switched."),
+    "compare": (
+        "COMPARE",
+        "Two equal tables, beside the databases' own sums of row hashes, which one query in each computes at the same time.",
+    ),
     "load": (
         "LOAD",
         "A table beside table synchronization and a pipe between two psql; many tables with indexes beside pgcopydb.",

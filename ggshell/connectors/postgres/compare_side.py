@@ -1,8 +1,10 @@
 """What COMPARE asks of a PostgreSQL database: sums of hashes over key ranges, computed in the server.
 
-The content of a row is the text of its compared columns. A range is represented by the sums of two 64-bit hashes of the
-rows' contents. Keys are ordered in the same way on every server: texts by code point. A table without a primary key is
-ordered by a hash of its rows, and equal rows are distinguished by a number.
+The content of a row is the texts of its compared columns. A range is represented by the number of its rows and the sum of
+64-bit hashes of their contents. The hash of a row is that of an array of its texts, hashed once more as text, because the
+first one adds up the hashes of the columns: rows that have swapped a value would have the same sum. Keys are ordered in the
+same way on every server: texts by code point. A table without a primary key is ordered by a hash of its rows, and equal rows
+are distinguished by a number.
 """
 
 from __future__ import annotations
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 
     from ggshell.pipeline.compare.tables import ComparedColumns, ComparedTable
 
-_SEEDS = (0, 4711)
-_SUMS = "count(*), " + ", ".join(f"coalesce(sum(hashtextextended(content, {seed})), 0)::text" for seed in _SEEDS)
+_SEED = 0
 _COLUMNS = """
 SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), a.attcollation <> 0, a.attgenerated <> '', a.attidentity::text,
        array_position(pk.indkey::int2[], a.attnum)
@@ -90,13 +91,16 @@ class PostgresTableSide:
         theirs = {column.name: column.type for column in other.columns}
         self._texts = [_text(column, theirs.get(column.name, column.type)) for column in shape.columns]
         self._row = f"ROW({', '.join(self._texts)})::text"
+        array = f'ARRAY[{", ".join(self._texts)}]::text[] COLLATE "C"'
+        row_hash = f"hashtextextended(hash_array_extended({array}, {_SEED})::text, {_SEED})"
+        self._sum = f"count(*), coalesce(sum({row_hash}), 0)::text"
         self._keyed = bool(shape.key)
         self._key_texts = [_text(each, theirs.get(each.name, each.type)) for each in shape.key]
         if shape.key:
             self._key = [f'{_name(each)} COLLATE "C"' if each.is_text else _name(each) for each in shape.key]
             self._types = [each.type for each in shape.key]
         else:
-            self._key, self._types = [f"hashtextextended({self._row}, {_SEEDS[0]})"], ["bigint"]
+            self._key, self._types = [f"hashtextextended({self._row}, {_SEED})"], ["bigint"]
 
     def without_key(self) -> int:
         """The number of rows with a NULL in a key column. None can exist if the key is the table's own."""
@@ -105,16 +109,16 @@ class PostgresTableSide:
         return int(rows[0][0])
 
     def sum(self, keys: KeyRange) -> RangeSum:
-        """The number of rows in a range, and the sums of two hashes."""
+        """The number of rows in a range, and the sum of their hashes."""
         where, values = self._where(keys)
-        rows = self._ask(f"SELECT {_SUMS} FROM (SELECT {self._row} AS content FROM {self._table} r{where}) t", values)
+        rows = self._ask(f"SELECT {self._sum} FROM {self._table} r{where}", values)
         return RangeSum(int(rows[0][0]), tuple(rows[0][1:]))
 
     def sums(self, keys: KeyRange, buckets: int) -> dict[int, RangeSum]:
         """The number of rows and the sums per bucket of keys."""
         where, values = self._where(keys)
-        contents = f"SELECT {self._bucket(buckets)} AS bucket, {self._row} AS content FROM {self._table} r{where}"
-        found = self._ask(f"SELECT bucket, {_SUMS} FROM ({contents}) t GROUP BY bucket", values)
+        query = f"SELECT {self._bucket(buckets)} AS bucket, {self._sum} FROM {self._table} r{where} GROUP BY 1"
+        found = self._ask(query, values)
         return {int(row[0]): RangeSum(int(row[1]), tuple(row[2:])) for row in found}
 
     def bounds(self, keys: KeyRange, step: int) -> list[Key]:
@@ -170,9 +174,7 @@ class PostgresTableSide:
     def _bucket(self, buckets: int) -> str:
         """The bucket of a row, by a hash of its key. Without a key, the hash of the row is the key."""
         texts = ", ".join(self._key_texts)
-        return (
-            f"mod({f'hashtextextended(ROW({texts})::text, {_SEEDS[0]})' if self._keyed else self._key[0]}, {buckets})"
-        )
+        return f"mod({f'hashtextextended(ROW({texts})::text, {_SEED})' if self._keyed else self._key[0]}, {buckets})"
 
     def _marks(self) -> str:
         return ", ".join(f"%s::{kind}" for kind in self._types)

@@ -1,8 +1,9 @@
 """Compares a table on two sides: finds the rows that differ, with checksums over key ranges and over hash buckets.
 
-An equal range is read once. If a range differs, one query returns the sums of all its buckets, to which a hash assigns
-each key, and another query returns the few rows of the buckets that differ. Differences that are spread over a table
-therefore cost little more than the same number next to each other.
+Tables that are equal are read once, with one query on each side at the same time. Otherwise the table is divided into ranges
+of keys, and an equal range is read once more. If a range differs, one query returns the sums of all its buckets, to which a
+hash assigns each key, and another query returns the few rows of the buckets that differ. Differences that are spread over a
+table therefore cost little more than the same number next to each other.
 """
 
 from __future__ import annotations
@@ -76,10 +77,14 @@ class Walked(NamedTuple):
 def walk(
     pair: Pair, range_rows: int = RANGE_ROWS, buckets: int = BUCKETS, *, divided: Callable[[int], None] = lambda _: None
 ) -> Iterator[Walked]:
-    """Compare the whole table, range by range in key order.
+    """Compare the whole table at once and, if it differs, range by range in key order.
 
-    ``divided`` is called once, with the approximate number of rows of the source.
+    ``divided`` is called when the table is divided, with the approximate number of rows of the source.
     """
+    source, target = pair.both(lambda side: side.sum(KeyRange()))
+    if source == target:
+        yield Walked(source.rows, target.rows, ())
+        return
     bounds = pair.source.bounds(KeyRange(), range_rows)
     divided(len(bounds) * range_rows + range_rows // 2)  # the last range is half full on average
     differed = False

@@ -105,6 +105,20 @@ def test_scattered_differences_transfer_few_rows() -> None:
     assert source.transferred == target.transferred <= 50 * 30
 
 
+def test_equal_tables_are_read_with_one_query_on_each_side() -> None:
+    class Counting(Rows):
+        def __getattribute__(self, name: str) -> object:
+            if name in ("sum", "sums", "bounds", "rows", "rows_of"):
+                asked.append(name)
+            return super().__getattribute__(name)
+
+    asked: list[str] = []
+    pair = Pair(Counting(table(*range(500))), Counting(table(*range(500))))
+    walked = list(walk(pair, 100, 10))
+    pair.close()
+    assert (walked, asked) == ([(500, 500, ())], ["sum", "sum"])
+
+
 def test_a_side_with_many_more_rows_in_a_range_is_read_in_parts() -> None:
     source, target = Rows(table(5, 6)), Rows(table(*range(2000)))
     pair = Pair(source, target)
