@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from ggshell.clock import Clock
+    from ggshell.home.maintenance import MaintenanceResult, MaintenanceSettings
     from ggshell.types import TrailPosition
 
 
@@ -26,4 +28,11 @@ class FolderTarget(Protocol):
 
     def delivered(self) -> TrailPosition | None:
         """The position in the trail after the last batch in the folder; None if there is no batch."""
+        ...
+
+    def maintain(self, settings: MaintenanceSettings, clock: Clock) -> MaintenanceResult:
+        """Compact the folder's tables, expire old versions, and remove files that nothing uses.
+
+        Raises ConflictError if that is already being done, ApplyError if the folder's form cannot be maintained.
+        """
         ...

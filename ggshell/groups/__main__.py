@@ -15,7 +15,7 @@ from ggshell.files import close_to_others
 from ggshell.home.home import Home
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's linear algebra is not used; do not start threads for it
-KINDS = ("extract", "path", "recvpath", "replicat", "manager", "service")
+KINDS = ("extract", "path", "recvpath", "replicat", "manager", "service", "maintain")
 _ALONE = ("manager", "service")
 
 

@@ -20,6 +20,7 @@ from ggshell.groups.control import ControlServer, LaterAnswer, Meanwhile, reques
 from ggshell.groups.home_watch import SECONDS as WATCH_SECONDS
 from ggshell.groups.home_watch import HomeWatch
 from ggshell.groups.lifecycle import parameter_facts, signal_ready
+from ggshell.groups.maintenance_jobs import MaintenanceJobs
 from ggshell.groups.purge import PurgeTimes, purge
 from ggshell.groups.report import Report
 from ggshell.groups.runner import Runner
@@ -49,6 +50,8 @@ from ggshell.parameters.process_profiles import Profile, profile_of
 SCAN_SECONDS = 1.0
 PURGE_SECONDS = 60.0
 """Seconds between two checks of the purge rules; each rule has its own frequency."""
+MAINTENANCE_SECONDS = 5.0
+"""Seconds between two checks for lakes whose maintenance is due."""
 IDLE_SECONDS = 60.0
 ASK_SECONDS = 20.0
 PROGRAM = "Manager"
@@ -106,6 +109,7 @@ class Manager:
         self._service = ServiceWatch(home, clock, self._event)
         self.runner.every(WATCH_SECONDS, self._home_watch.check)
         self._heartbeats: heartbeat_jobs.Thread | None = None
+        self._maintenance = MaintenanceJobs(home, clock, self._event)
 
     def run(self) -> None:
         """Start the groups that AUTOSTART selects, then answer requests and watch the groups until stopped."""
@@ -125,6 +129,7 @@ class Manager:
         self._first_check()
         self.runner.every(SCAN_SECONDS, self._scan)
         self.runner.every(PURGE_SECONDS, self._purge_due)
+        self.runner.every(MAINTENANCE_SECONDS, self._maintenance.check)
         while not self.runner.stop_requested:
             waits = (self._restarts.seconds_to_next(), self._starts.seconds_to_next())
             descriptors = [*self._watch.descriptors(), *self._starts.descriptors()]
@@ -146,6 +151,7 @@ class Manager:
         self._control.close(remove=stays)
         self.runner.close()
         self._home_watch.close()
+        self._maintenance.close()
         for child in self._children.values():
             child.returncode = child.poll() or 0  # the groups keep running; this prevents a warning from subprocess
         if stays:

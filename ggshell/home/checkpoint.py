@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ggshell.errors import StoreError
 from ggshell.files import read_json, write_atomically
 from ggshell.home.bounded_state import BoundedState
+from ggshell.home.maintenance import MaintenanceSettings
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.home.typed_fields import field_types, plain, read_value
 from ggshell.types import LogPosition, TrailPosition
@@ -244,6 +245,8 @@ class GroupOptions(NamedTuple):
     """The record that could not be applied; None when it is passed."""
     uncertain: tuple[str, str] | None = None
     """The range of CSNs in which it is unknown what is applied, after rows of the checkpoint table were lost."""
+    maintenance: MaintenanceSettings = MaintenanceSettings()
+    """The maintenance of a lake."""
     special: bool = False
     """SPECIALRUN: the Replicat is a task, which an Extract with RMTTASK starts."""
     task: Mapping[str, Any] = _NOTHING

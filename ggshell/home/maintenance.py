@@ -81,6 +81,11 @@ class MaintenanceFiles:
         said = {**result._asdict(), "tables": [table._asdict() for table in result.tables]}
         write_atomically(self._result, json.dumps(said).encode())
 
+    def remove(self) -> None:
+        """Remove what is known about the maintenance of a group that is deleted."""
+        for path in (self._result, self._unreferenced, self.lock):
+            path.unlink(missing_ok=True)
+
     def unreferenced(self) -> dict[str, int]:
         """Files that the last maintenance saw without any use: since when, in microseconds since 1970. Raises StoreError."""
         if not self._unreferenced.exists():

@@ -30,6 +30,7 @@ from ggshell.connectors.registry import source_log
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
 from ggshell.home.checkpoint import GroupKind, SourceType
+from ggshell.home.maintenance import MaintenanceFiles
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.monitoring.group_lag import since
 
@@ -140,6 +141,7 @@ def _info(
         tuple((answer or {}).get("obstacles") or ()),
         _connection(answer) if found.is_connected else {},
         found.reason,
+        MaintenanceFiles(session.home.root, found.group).result() if found.checkpoint.options.target else None,
     )
     return info, ((lag_note(found, lag.error),) if lag.error else ()) + clock_notes(found) + beyond_note(session, found)
 

@@ -24,6 +24,7 @@ from ggshell.home.checkpoint import (
     SourceType,
 )
 from ggshell.home.identity import keys_of
+from ggshell.home.maintenance import MaintenanceFiles
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TableName, TrailPosition
 
@@ -229,6 +230,7 @@ def delete_replicat(session: Session, *, group_name: str, force: bool = False) -
         applied, unreached = ("", []) if owner else _delete_row(session, each, force=force)
         lines += unreached
         registrations.remove(session, each)
+        MaintenanceFiles(session.home.root, each.group).remove()
         lines.append(f"Deleted REPLICAT {each.group}.")
         lines += [applied] if applied else []
         if owner:

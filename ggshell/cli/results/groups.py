@@ -12,10 +12,11 @@ from ggshell.cli.results.listings import trail_type
 from ggshell.cli.results.transfers import connection_lines, target_lines
 from ggshell.clock import local_text
 from ggshell.connectors.registry import source_log
-from ggshell.durations import clock_text, whole_seconds
+from ggshell.durations import MICROSECONDS, clock_text, whole_seconds
 from ggshell.errors import GgsError
 from ggshell.groups.load_state import LoadState
 from ggshell.home.checkpoint import Checkpoint, GroupKind, PathSettings, ReplicatKind, SourceType
+from ggshell.home.maintenance import MaintenanceResult
 from ggshell.home.process_file import AbendReason
 from ggshell.home.slot_facts import SlotFacts, SlotLimit
 from ggshell.types import LogPosition, TrailPosition, format_lsn
@@ -39,6 +40,7 @@ class GroupInfo(NamedTuple):
     obstacles: tuple[str, ...] = ()
     connection: Mapping[str, Any] = {}
     reason: AbendReason | None = None
+    maintenance: MaintenanceResult | None = None
 
 
 class InfoGroups(NamedTuple):
@@ -131,6 +133,7 @@ class StatusLine(NamedTuple):
     group: str
     status: str
     reason: AbendReason | None = None
+    maintenance: MaintenanceResult | None = None
 
 
 class Status(NamedTuple):
@@ -230,7 +233,7 @@ def heading(info: GroupInfo) -> list[str]:
     found = info.checkpoint
     began = f"Last Started {local_text(found.started, _MINUTE)}" if found.started else _never(found)
     lines = [f"{found.type:<11}{found.group:<10}{began}   Status {info.status}"]
-    lines += _mode(found)
+    lines += _mode(info)
     if found.description:
         lines.append(labeled("Description", found.description))
     if found.options.special:
@@ -247,17 +250,28 @@ def heading(info: GroupInfo) -> list[str]:
     return lines
 
 
-def _mode(found: Checkpoint) -> list[str]:
-    """The line that shows the mode of a Replicat that is not classic."""
+def _mode(info: GroupInfo) -> list[str]:
+    """The lines that show the mode of a Replicat that is not classic."""
+    found = info.checkpoint
     match found.options.replicat_kind:
         case ReplicatKind.PARALLEL:
             return ["Parallel"]
         case ReplicatKind.COORDINATED:
             return [f"{'COORDINATED':<{_LABEL}}{'Coordinator':<33}MAXTHREADS {found.options.maxthreads}"]
         case ReplicatKind.LAKE:
-            return [labeled("Spark", f"Target {found.options.target}")]
+            return [labeled("Spark", f"Target {found.options.target}"), *_maintenance(info)]
         case _:
             return []
+
+
+def _maintenance(info: GroupInfo) -> list[str]:
+    """The lines that show when a lake is maintained, and how the last maintenance ended."""
+    every, last = info.checkpoint.options.maintenance.every, info.maintenance
+    lines = [labeled("Maintenance", f"every {clock_text(every * MICROSECONDS)}")] if every else []
+    if last is not None:
+        ended = f"failed: {last.code} {last.error}" if last.code else "completed" if last.ended else "not completed"
+        lines.append(labeled("" if every else "Maintenance", f"last {local_text(last.began)}, {ended}"))
+    return lines
 
 
 def _never(found: Checkpoint) -> str:

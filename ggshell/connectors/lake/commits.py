@@ -15,11 +15,13 @@ from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ggshell.clock import Clock
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.errors import ConflictError, DiskError, StoreError
 from ggshell.files import locked, read_json
 from ggshell.home.home import Home
+from ggshell.home.maintenance import MaintenanceResult, MaintenanceSettings
 from ggshell.types import TrailPosition
 
 KEPT = 100
@@ -187,6 +189,11 @@ class LakeFolder:
             if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
                 raise DiskError(f"lake {folder} is not writable: check {there}", hint="use another folder in TARGET")
         self._commits.require_free()
+
+    def maintain(self, settings: MaintenanceSettings, clock: Clock) -> MaintenanceResult:
+        from ggshell.connectors.lake.maintenance import maintain
+
+        return maintain(self._home, self._commits.group, self._target, settings, clock)
 
     def delivered(self) -> TrailPosition | None:
         last = self._commits.latest()

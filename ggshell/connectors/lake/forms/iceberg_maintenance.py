@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
+from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
@@ -26,15 +27,11 @@ from ggshell.connectors.lake.compaction import bins
 from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, partition_of
 from ggshell.connectors.lake.forms.iceberg_rows import described_files, open_deletes
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS, FileChange, FileChanges, LiveFiles, Snapshots
+from ggshell.connectors.lake.forms.table_maintenance import Compacted, Maintainable
 from ggshell.errors import ApplyError
 
 ATTEMPTS = 50
 """How often the snapshot of a compaction is planned. An attempt takes about as long as a small commit of delivery."""
-
-
-class Compacted(NamedTuple):
-    files: int
-    into: int
 
 
 class _Source(NamedTuple):
@@ -198,3 +195,9 @@ def _rows_in_file(group: Sequence[file_plan.DataFile], target_bytes: int) -> int
 
 def _plain(path: str) -> str:
     return path.removeprefix("file://")
+
+
+def iceberg_tables(catalog: Catalog) -> list[Maintainable]:
+    """The tables of a lake's catalog."""
+    names = [name for space in catalog.list_namespaces() for name in catalog.list_tables(space)]
+    return [Maintainable(".".join(name), IcebergMaintenance(catalog.load_table(name))) for name in sorted(names)]
