@@ -29,6 +29,8 @@ from ggshell.types import TrailPosition
 
 CANNOT_RUN: Final = "GGS-00972"
 START_SECONDS: Final = 60.0
+_PREPARED: Final = "prepared"
+"""The fact about a task that an Extract has prepared it since its last load; the next start forgets it."""
 
 
 class TaskResult(NamedTuple):
@@ -38,21 +40,39 @@ class TaskResult(NamedTuple):
     error: str = ""
 
 
-def prepare_task(home: Home, group: str) -> None:
+def prepare_task(home: Home, group: str, sender: RemoteGroup | None = None) -> None:
     """Check that a group is a task that can run, and remove its last load.
 
-    Raises StateError (GGS-00972) if the group does not exist, is not a task, has no parameter file or runs, or Manager does not
-    run; ConflictError while another Extract sends a load; OSError.
+    ``sender``: who asks for it in another home. Raises StateError (GGS-00972) if the group does not exist, is not a task, has
+    no parameter file, runs, or has not applied the load of another sender, or if Manager does not run; ConflictError while
+    another Extract sends a load; OSError.
     """
     group = group.upper()
-    _require_task(home, group)
+    found = _require_task(home, group)
     if state_of(home.process(group, GroupKind.REPLICAT))[0] in ALIVE:
         raise _cannot(
             f"REPLICAT {group} is already applying a load", "wait until it has ended, then START the Extract again"
         )
     _manager(home)
     name = TrailName.parse(task_trail(group), home.root)
+    _require_own_load(name, found, sender)
     delete_owner(name, purge=True)
+    _save_task(
+        home, group, found._replace(options=found.options._replace(task={**found.options.task, _PREPARED: True}))
+    )
+
+
+def _require_own_load(name: TrailName, task: Checkpoint, sender: RemoteGroup | None) -> None:
+    """Raise StateError (GGS-00972) if a trail has a load of another sender that was not applied yet, or not completely."""
+    owner = owner_of(name)
+    is_ended = "ended" in task.options.task and _PREPARED not in task.options.task
+    if owner is None or is_ended or (sender is not None and owner.is_same(sender)):
+        return
+    raise _cannot(
+        f"{owner.text} has sent a load to REPLICAT {task.group} that is not applied yet",
+        "START that Extract again to complete it; if it is gone, run in the target home:"
+        f" DELETE RECVPATH {task_trail(task.group)} PURGE",
+    )
 
 
 def start_task(home: Home, group: str, load: str, sender: RemoteGroup | None = None) -> None:
@@ -74,10 +94,14 @@ def start_task(home: Home, group: str, load: str, sender: RemoteGroup | None = N
     begin = TrailPosition(0, 0)
     read = ReadCheckpoint(SourceType.TRAIL, task_trail(group), startup=begin, recovery=begin, current=begin)
     options = found.options._replace(task={"load": load}, completed=(), refused=None, start={})
-    with locked(home.lock(group, GroupKind.REPLICAT), f"REPLICAT {group}"):
-        changed = found._replace(read=read, latest_csn="", latest_xid="", record_time=0, caught_up=0, options=options)
-        checkpoints.save(home.checkpoint(group, GroupKind.REPLICAT), changed)
+    changed = found._replace(read=read, latest_csn="", latest_xid="", record_time=0, caught_up=0, options=options)
+    _save_task(home, group, changed)
     request(socket, "START", timeout=START_SECONDS, type=str(GroupKind.REPLICAT), group=group)
+
+
+def _save_task(home: Home, group: str, changed: Checkpoint) -> None:
+    with locked(home.lock(group, GroupKind.REPLICAT), f"REPLICAT {group}"):
+        checkpoints.save(home.checkpoint(group, GroupKind.REPLICAT), changed)
 
 
 def task_result(home: Home, group: str, load: str) -> TaskResult | None:

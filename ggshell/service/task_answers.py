@@ -24,10 +24,10 @@ async def answer_task(home: Home, asked: TaskRequest, proven: Proven, workers: E
     """Carry out a request; for a load, return when the task has ended. Raises GgsError."""
     loop = asyncio.get_running_loop()
     try:
-        if not asked.load:
-            await loop.run_in_executor(workers, prepare_task, home, asked.task)
-            return TaskAnswer()
         sender = RemoteGroup(asked.home, asked.host, asked.group, proven=proven)
+        if not asked.load:
+            await loop.run_in_executor(workers, prepare_task, home, asked.task, sender)
+            return TaskAnswer()
         await loop.run_in_executor(workers, start_task, home, asked.task, asked.load, sender)
     except OSError as error:
         raise DiskError(f"the task {asked.task} cannot be prepared: {error.strerror}") from error
