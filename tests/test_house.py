@@ -129,7 +129,12 @@ HOMES: dict[str, tuple[str, ...]] = {
     "isal": ("checksum.py",),
     "numpy": ("",),
     "msgspec": ("connectors/oracle_redo/rows.py", "service/", "network/opening.py"),
-    "websockets": ("network/link.py", "network/masking.py", "service/trail_protocol.py"),
+    "websockets": (
+        "network/link.py",
+        "network/masking.py",
+        "service/binary_messages.py",
+        "service/trail_protocol.py",
+    ),
     "pyarrow": (
         "object_stores.py",
         "connectors/lake/",

@@ -211,6 +211,11 @@ class Outputs:
         for writer in self._writers:
             writer.flush_behind()
 
+    def send(self) -> None:
+        """Send what was written to receivers; files of this machine wait for ``flush``. Raises ConnectionLostError."""
+        for writer in self._writers:
+            writer.send()
+
     def remove_unfinished(self) -> None:
         """Continue after the last complete transaction and make it durable; the source sends the rest again.
 

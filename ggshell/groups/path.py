@@ -249,7 +249,10 @@ class Forwarder:
         changed = self._rows.work(self._heartbeats.stamp_heartbeats(batch))
         if changed is not batch:  # a heartbeat: others will follow it
             self._outputs.stop_copying()
-        for part in self._outputs.write(changed):
+        parts = self._outputs.write(changed)
+        if self._reader.caught_up():
+            self._outputs.send()  # it is on its way while this process takes notes
+        for part in parts:
             for table, io_type, count in tally(part):
                 self._context.statistics.add(table, table, io_type, count)
         last = batch.pieces[-1]

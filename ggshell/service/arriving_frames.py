@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final
 
-from ggshell.service.long_messages import use_again
+from ggshell.service.binary_messages import use_again
 from ggshell.service.trail_protocol import TrailProtocol
 from ggshell.trail.blocks import Data
 

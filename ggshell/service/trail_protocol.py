@@ -15,7 +15,7 @@ from websockets.protocol import State
 
 from ggshell.network.frames import LONGEST_FRAME
 from ggshell.network.opening import LONGEST_OPENING
-from ggshell.service.long_messages import LongMessages
+from ggshell.service.binary_messages import BinaryMessages
 from ggshell.trail.blocks import Data
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._long = LongMessages(self._accepts)
+        self._binary = BinaryMessages(self._accepts)
         self._take: Callable[[Data], None] | None = None
         self._newest: bytes | None = None
         self.conn.max_message_size = LONGEST_OPENING
@@ -50,10 +50,10 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._long.room()
+        return self._binary.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        for is_message, data in self._long.arrived(nbytes):
+        for is_message, data in self._binary.arrived(nbytes):
             if is_message:
                 whole: Any = [data]
                 self.curr_msg_data_type, self.frames = "bytes", whole
@@ -64,7 +64,7 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
 
     def _await_most(self) -> None:
         """Be woken for the rest of a long message, not for every packet of it: waking costs more than receiving."""
-        awaited = max(1, min(self._long.missing - _READ_AHEAD, _AWAITED))
+        awaited = max(1, min(self._binary.missing - _READ_AHEAD, _AWAITED))
         if awaited != self._awaited:
             self._awaited = awaited
             with contextlib.suppress(OSError):  # a connection that has ended already

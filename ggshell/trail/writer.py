@@ -283,6 +283,11 @@ class TrailWriter:
         """
         self._guarded(self._sync_behind)
 
+    def send(self) -> None:
+        """Send what was written to a receiver; files of this machine wait for ``flush``. Raises ConnectionLostError."""
+        if self._header and self._files.transfer is not None:
+            self._guarded(lambda: self._files.flush_behind(self._take_pending(), self._ended))
+
     def remove_unfinished(self) -> TrailPosition:
         """Make every whole transaction durable, remove the unfinished one, and return the end of the trail.
 

@@ -71,13 +71,14 @@ def test_a_long_way_with_jitter_is_measured(homes: TwoHomes, line: SlowLine) -> 
 
 
 def test_a_narrow_line_carries_everything_and_shows_what_waits(homes: TwoHomes, line: SlowLine) -> None:
-    line.bandwidth = MEGABYTE
+    line.bandwidth = MEGABYTE // 4
     before, had = len(homes.rows()), line.carried
     homes.write(30, rows=1000)
     until("bytes are on their way", lambda: shown(homes, "In Flight") > 0)
     assert shown(homes, "In Flight") <= homes.read.file(0).stat().st_size
     until("some rows have arrived", lambda: len(homes.rows()) > before)
     assert len(homes.rows()) < len(read_all(homes.read)), "rows are shown while others are on their way"
+    line.bandwidth = MEGABYTE
     homes.until_equal()
     assert line.carried - had > 2 * MEGABYTE
     until("nothing is on its way", lambda: shown(homes, "In Flight") == 0)

@@ -1,4 +1,4 @@
-"""Long messages beside the library: the same messages in the same order, wherever the stream is divided."""
+"""Binary messages beside the library: the same messages in the same order, wherever the stream is divided."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, Side
 
 from ggshell.network.masking import masked_frame
-from ggshell.service.long_messages import SHORTEST, LongMessages
+from ggshell.service.binary_messages import LONG, BinaryMessages
 
 FRAMES = st.lists(
     st.one_of(
-        st.tuples(
-            st.just(Opcode.BINARY), st.sampled_from([0, 1, 125, 126, 65_535, 65_536, SHORTEST - 1, SHORTEST, 90_001])
-        ),
+        st.tuples(st.just(Opcode.BINARY), st.sampled_from([0, 1, 125, 126, 65_535, 65_536, LONG - 1, LONG, 90_001])),
         st.tuples(st.just(Opcode.TEXT), st.sampled_from([3, 20_000])),
         st.tuples(st.just(Opcode.PING), st.sampled_from([0, 125])),
     ),
@@ -23,17 +21,17 @@ FRAMES = st.lists(
 
 
 def receive(stream: bytes, steps: list[int], longest: int = 1 << 20) -> tuple[list[bytes], int]:
-    """The data of all frames in order, and how many of them were long messages."""
+    """The data of all frames in order, and how many of them were taken."""
     library = Protocol(Side.SERVER, max_size=longest)
-    long = LongMessages(lambda length: length <= longest and library.current_size is None)
+    messages = BinaryMessages(lambda length: length <= longest and library.current_size is None)
     found: list[bytes] = []
     count = number = place = 0
     while place < len(stream):
-        room = long.room()
+        room = messages.room()
         part = stream[place : place + min(len(room), steps[number % len(steps)])]
         room[: len(part)] = part
         place, number = place + len(part), number + 1
-        for is_message, data in long.arrived(len(part)):
+        for is_message, data in messages.arrived(len(part)):
             if is_message:
                 found.append(data)
                 count += 1
@@ -57,27 +55,27 @@ def test_the_stream_gives_the_same_messages_however_it_is_divided(
         Frame(opcode, data).serialize(mask=True) for (opcode, _), data in zip(frames, wanted, strict=True)
     )
     large = max(steps) if len(stream) > 5_000 else 1
-    found, long = receive(stream, [max(each, large // 50, 1) for each in steps])
+    found, taken = receive(stream, [max(each, large // 50, 1) for each in steps])
     assert found == wanted
-    assert long == sum(opcode is Opcode.BINARY and size >= SHORTEST for opcode, size in frames)
+    assert taken == sum(opcode is Opcode.BINARY for opcode, _ in frames)
 
 
 def test_every_place_of_a_division_in_the_heads() -> None:
-    parts = [b"a" * SHORTEST, b"b", b"c" * SHORTEST]
+    parts = [b"a" * LONG, b"b", b"c" * LONG]
     stream = b"".join(Frame(Opcode.BINARY, each).serialize(mask=True) for each in parts)
-    for first in (*range(1, 12), *range(SHORTEST + 4, SHORTEST + 30)):
+    for first in (*range(1, 12), *range(LONG + 4, LONG + 30)):
         assert receive(stream, [first, 1, 1, 1, 1 << 20])[0] == parts
 
 
 def test_a_message_of_an_encrypted_line_has_no_mask() -> None:
-    message = bytes(range(256)) * (SHORTEST // 256)
+    message = bytes(range(256)) * (LONG // 256)
     stream = b"".join(masked_frame(message[:17], message[17:], private=True))
     assert message in stream
     assert receive(stream, [1 << 20]) == ([message], 1)
 
 
 def test_the_parts_of_a_message_and_a_message_that_is_too_long_are_the_librarys() -> None:
-    parts = [Frame(Opcode.BINARY, b"a" * SHORTEST, fin=False), Frame(Opcode.CONT, b"b" * SHORTEST)]
+    parts = [Frame(Opcode.BINARY, b"a" * LONG, fin=False), Frame(Opcode.CONT, b"b" * LONG)]
     assert receive(b"".join(each.serialize(mask=True) for each in parts), [1 << 20])[1] == 0
-    data = Frame(Opcode.BINARY, b"a" * (SHORTEST + 1)).serialize(mask=True)
-    assert receive(data, [1 << 20], longest=SHORTEST) == ([], 0)
+    data = Frame(Opcode.BINARY, b"a" * (LONG + 1)).serialize(mask=True)
+    assert receive(data, [1 << 20], longest=LONG) == ([], 0)

@@ -1,6 +1,6 @@
-"""Long binary messages of a WebSocket, received where they are used: the library would copy each of them five times.
+"""Binary messages of a WebSocket, received where they are used: the library would copy a long one five times.
 
-Everything else is the library's: short messages, text, control frames, parts of messages, and whatever breaks a rule.
+Everything else is the library's: text, control frames, messages in parts, and whatever breaks a rule.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
+from websockets.frames import apply_mask  # type: ignore[attr-defined]  # its fastest one
 
 from ggshell.network.frames import LONGEST_FRAME
 
-SHORTEST: Final = 16 << 10
-"""Shorter messages are left to the library. Bytes."""
+LONG: Final = 16 << 10
+"""Messages from this length on have memory of their own; a shorter one is taken when all of it has arrived. Bytes."""
 _WHOLE_BINARY: Final = 0x82
 _MASKED: Final = 0x80
 _MASK_SIZE: Final = 4
@@ -27,15 +28,20 @@ _MOST_FREE: Final = 16
 
 
 class _Head(NamedTuple):
-    """The head of a frame: its own size and that of the data after it, in bytes."""
+    """The head of a frame: its own size and that of the data after it, in bytes; ``mask``: empty if the data has none."""
 
     size: int
     length: int
-    is_masked: bool
+    mask: bytes
+    is_binary: bool
+
+    @property
+    def whole(self) -> int:
+        return self.size + self.length
 
 
-class LongMessages:
-    """Divides what arrives into long messages and bytes for the library, in order."""
+class BinaryMessages:
+    """Divides what arrives into binary messages and bytes for the library, in order."""
 
     def __init__(self, accepts: Callable[[int], bool]) -> None:
         """``accepts``: whether a message of so many bytes may begin now; the library judges any other."""
@@ -64,31 +70,35 @@ class LongMessages:
         data, place = self._kept + bytes(_SCRATCH[:count]), 0
         self._kept = b""
         while place < len(data):
+            head = None
             if not self._others:
                 head = _head(data, place)
-                if head is None:
+                if head is None or (self._takes(head) and place + head.whole > len(data) and head.length < LONG):
                     self._kept = data[place:]
                     return
-                if (
-                    data[place] == _WHOLE_BINARY
-                    and head.is_masked
-                    and SHORTEST <= head.length <= LONGEST_FRAME
-                    and self._accepts(head.length)
-                ):
-                    place += head.size
-                    self._begin(head.length, data[place - _MASK_SIZE : place], data[place : place + head.length])
-                    place += self._filled
-                    yield from self._whole()
-                    continue
-                self._others = head.size + head.length
+            if head is not None and self._takes(head):
+                yield from self._message_at(data, place + head.size, head)
+                place = min(place + head.whole, len(data))
+                continue
+            if head is not None:
+                self._others = head.whole
             part = data[place : place + self._others]
             self._others -= len(part)
             place += len(part)
             yield False, part
 
-    def _begin(self, length: int, mask: bytes, part: bytes) -> None:
-        self._message, self._mask, self._filled = _memory(length), mask, len(part)
+    def _takes(self, head: _Head) -> bool:
+        return head.is_binary and bool(head.mask) and head.length <= LONGEST_FRAME and self._accepts(head.length)
+
+    def _message_at(self, data: bytes, place: int, head: _Head) -> Iterator[tuple[bool, bytes | memoryview]]:
+        """Take the message whose bytes begin at a place: a long one may go on beyond the data."""
+        part = data[place : place + head.length]
+        if head.length < LONG:
+            yield True, apply_mask(part, head.mask)
+            return
+        self._message, self._mask, self._filled = _memory(head.length), head.mask, len(part)
         self._message[: len(part)] = part
+        yield from self._whole()
 
     def _whole(self) -> Iterator[tuple[bool, memoryview]]:
         if self._message is not None and self._filled == len(self._message):
@@ -124,11 +134,12 @@ def _head(data: bytes, place: int) -> _Head | None:
     """Return the head of the frame at a place, None if it is not complete."""
     if len(data) < place + 2:
         return None
-    is_masked, length = bool(data[place + 1] & _MASKED), data[place + 1] & ~_MASKED
+    has_mask, length = bool(data[place + 1] & _MASKED), data[place + 1] & ~_MASKED
     number = _LENGTHS.get(length)
-    size = 2 + (number.size if number is not None else 0) + (_MASK_SIZE if is_masked else 0)
+    size = 2 + (number.size if number is not None else 0) + (_MASK_SIZE if has_mask else 0)
     if len(data) < place + size:
         return None
     if number is not None:
         length = number.unpack_from(data, place + 2)[0]
-    return _Head(size, length, is_masked)
+    mask = data[place + size - _MASK_SIZE : place + size] if has_mask else b""
+    return _Head(size, length, mask, data[place] == _WHOLE_BINARY)
