@@ -219,12 +219,45 @@ def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = No
         return TrailError(fault[-1].strip())
     if "OutOfMemoryError" in text or "Java heap space" in text:
         return out_of_memory()
+    lacks = _lacks(text)
+    if lacks is not None:
+        return lacks
     state = _STATE.search(text)
     if state is not None and state[1][:2] in _ASKED_WRONGLY:
         return StatementError(_flat(text[: state.start()]), code="GGS-00703", source=" ".join(sql.split()))
     causes = _CAUSE.findall(text)
     short = text[: state.start()] if state is not None else causes[-1] if causes else text.partition("\n")[0]
     return DatabaseError(f"Spark: {_flat(short)}", code="GGS-00709", hint="see dirrpt/spark.log for the full error")
+
+
+def _lacks(text: str) -> GgsError | None:
+    """The error for a host of the cluster that lacks what tasks need; None for other errors."""
+    host = _HOST.search(text)
+    where = f"host {host[1]} of the cluster" if host else "a host of the cluster"
+    for pattern, what, hint in _LACKS:
+        match = pattern.search(text)
+        if match:
+            return DatabaseError(f"{where} {what.format(*match.groups())}", code="GGS-00717", hint=hint)
+    return None
+
+
+_HOST = re.compile(r"\((\S+) executor \w+\)")
+_INSTALL = "install it there for the Python that spark.pyspark.python in dirprm/spark.conf names (docs/clusters.md)"
+_LACKS = (
+    (re.compile(r"ModuleNotFoundError: No module named '(\w+)"), "lacks the Python library {}", _INSTALL),
+    (re.compile(r"\[PACKAGE_NOT_INSTALLED\] (\w+)"), "lacks the Python library {}", _INSTALL),
+    (
+        re.compile(r"different(?: minor)? version:? ([\d.]+\d),? than that in driver:? ([\d.]+\d)"),
+        "runs Python {}, but the driver runs {}",
+        "set spark.pyspark.python in dirprm/spark.conf to a Python of the driver's version on every host",
+    ),
+    (
+        re.compile(r"Cannot run program \"([^\"]+)\""),
+        "cannot run {}",
+        "set spark.pyspark.python in dirprm/spark.conf to a Python that every host has",
+    ),
+)
+"""What the text of an error shows that a host lacks."""
 
 
 def _flat(text: str) -> str:

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,6 +28,7 @@ from ggshell.errors import NotFoundError, StateError
 from ggshell.files import write_atomically
 from ggshell.query.dialect import SPARK_SETTINGS
 from ggshell.query.settings import QuerySettings
+from ggshell.query.shipping import package_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,27 +58,42 @@ _LOST: Final = (
 _LOGGERS: Final = ("SQLQueryContextLogger", "pyspark.sql.connect.logging", "pyspark.sql.connect.client.logging")
 
 
-def access_settings(master: str) -> dict[str, str]:
+_SECRET: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a setting
+_PYTHON: Final = "spark.pyspark.python"
+_ENCRYPTED: Final = dict.fromkeys(
+    ("spark.authenticate", "spark.network.crypto.enabled", "spark.io.encryption.enabled"), "true"
+)
+"""On a cluster: only programs with the secret can connect, and what is sent and spilled is encrypted."""
+
+
+def is_local(master: str) -> bool:
+    """Whether the driver is the only process of Spark's Java."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def access_settings(master: str, options: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Settings that protect the driver's ports from other users.
 
     RPC and block ports listen only on the loopback interface if no other machine takes part. Where Spark can create a secret
-    itself, clients must present it to connect. A standalone cluster has its own secret, which the settings must name
-    (``spark.authenticate.secret``).
+    itself (local, YARN, Kubernetes), clients must present it to connect. A standalone cluster has its own secret, which the
+    settings must name (``spark.authenticate.secret``). On a cluster with a secret, connections and temporary files are
+    encrypted.
     """
     host = urlsplit(master).hostname if master.startswith("spark://") else None
     here = master.startswith("local") or host in ("localhost", "127.0.0.1", "::1")
     found = dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1") if here else {}
-    makes_secret = master == "yarn" or (
-        master.startswith(("local", "k8s://")) and not master.startswith("local-cluster")
-    )
-    return {**found, "spark.authenticate": "true"} if makes_secret else found
+    if is_local(master):
+        return {**found, "spark.authenticate": "true"}
+    if master == "yarn" or master.startswith("k8s://") or _SECRET in options:
+        return {**found, **_ENCRYPTED}
+    return found
 
 
 def exposes(settings: QuerySettings) -> bool:
     """Whether the settings name a standalone master on another machine without a secret."""
     master = settings.effective_master
     asks = settings.options.get("spark.authenticate", "").lower() == "true"
-    return master.startswith("spark://") and not access_settings(master) and not asks
+    return master.startswith("spark://") and not access_settings(master, settings.options) and not asks
 
 
 def temporary_folder(log: Path) -> Path:
@@ -106,7 +123,7 @@ class Driver:
         given = self._settings.options
         options = {
             **_OPTIONS,
-            **access_settings(self._settings.effective_master),
+            **access_settings(self._settings.effective_master, given),
             "spark.driver.memory": self._settings.memory,
             **SPARK_SETTINGS,
         }
@@ -117,8 +134,15 @@ class Driver:
         if _has_java():  # started by another session: its command line is already fixed
             for key, value in given.items():
                 builder = builder.config(key, value)
-        with _environment({"JAVA_HOME": str(launcher), **python_environment()}), _properties(given, folder):
-            return builder.getOrCreate()  # type: ignore[no-any-return]
+        python = {"PYSPARK_PYTHON": given[_PYTHON]} if _PYTHON in given else {}
+        with (
+            _environment({"JAVA_HOME": str(launcher), **python_environment(), **python}),
+            _properties(given, folder),
+        ):
+            spark: SparkSession = builder.getOrCreate()
+        if not is_local(self._settings.effective_master):
+            spark.sparkContext.addPyFile(str(package_file(temporary_folder(self._log) / "package")))
+        return spark
 
     @property
     def java(self) -> str:

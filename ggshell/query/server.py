@@ -182,12 +182,15 @@ def main(home: Home) -> int:
 
 
 def _serve(home: Home) -> int:
-    from ggshell.query.driver import java_process
+    from ggshell.query.driver import is_local, java_process, temporary_folder
     from ggshell.query.session import WarmSession
+    from ggshell.query.shipping import PACKAGE, package_file
 
     token = uuid.uuid4().hex
     settings = settings_of(home)
+    package = package_file(temporary_folder(spark_log(home)) / "package")
     options = {
+        **({PACKAGE: package.stem} if is_local(settings.effective_master) else {}),
         "spark.plugins": _PLUGIN,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",

@@ -21,8 +21,9 @@ from ggshell.clock import SystemClock
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
 from ggshell.progress_text import progress_text
 from ggshell.query.dialect import SPARK_SETTINGS
-from ggshell.query.driver import Driver, session_builder
+from ggshell.query.driver import Driver, session_builder, temporary_folder
 from ggshell.query.settings import QuerySettings
+from ggshell.query.shipping import PACKAGE, package_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -292,8 +293,15 @@ class Remote:
             warnings.simplefilter("ignore")  # the server warns about settings that only it can change
             spark: Any = builder.create()
         spark.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
+        self._ship(spark)
         spark.registerProgressHandler(self._hear)
         return spark  # type: ignore[no-any-return]
+
+    def _ship(self, spark: SparkSession) -> None:
+        """Send the package to the server, unless it is a server of this machine that runs the same files."""
+        package = package_file(temporary_folder(self._log) / "package")
+        if spark.conf.get(PACKAGE, "") != package.stem:
+            spark.addArtifacts(str(package), pyfile=True)
 
     def _reach(self) -> None:
         where = self._settings.shown_master

@@ -10,6 +10,7 @@ from ggshell.query.driver import access_settings, java_process
 from ggshell.query.session import WarmSession
 
 LISTENING = "0A"
+SECRET = {"spark.authenticate.secret": "of the cluster"}
 LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
 
 
@@ -25,18 +26,21 @@ def test_every_port_of_a_local_driver_is_on_the_loopback_interface(warm: WarmSes
 
 
 @pytest.mark.parametrize(
-    ("master", "loopback", "secret"),
+    ("master", "options", "loopback", "secret", "encrypted"),
     [
-        ("local[*]", True, True),
-        ("spark://localhost:7077", True, False),
-        ("spark://north:7077", False, False),
-        ("yarn", False, True),
-        ("k8s://https://north", False, True),
+        ("local[*]", {}, True, True, False),
+        ("spark://localhost:7077", {}, True, False, False),
+        ("spark://north:7077", {}, False, False, False),
+        ("spark://north:7077", SECRET, False, True, True),
+        ("yarn", {}, False, True, True),
+        ("k8s://https://north", {}, False, True, True),
     ],
 )
 def test_a_remote_master_gets_a_secret_and_a_local_one_the_loopback_interface(
-    master: str, loopback: bool, secret: bool
+    master: str, options: dict[str, str], loopback: bool, secret: bool, encrypted: bool
 ) -> None:
-    found = access_settings(master)
+    found = access_settings(master, options)
     assert (found.get("spark.driver.bindAddress") == "127.0.0.1") is loopback
     assert (found.get("spark.authenticate") == "true") is secret
+    for name in ("spark.network.crypto.enabled", "spark.io.encryption.enabled"):
+        assert (found.get(name) == "true") is encrypted
