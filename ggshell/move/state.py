@@ -26,11 +26,15 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A completed switch. ``time``: when it ended, in microseconds since 1970; ``seconds``: nobody could write for so long."""
+    """A completed switch. ``time``: when it ended, in microseconds since 1970; ``seconds``: nobody could write for so long.
+
+    ``compared``: whether the rows have been compared since.
+    """
 
     direction: Direction
     time: int
     seconds: float
+    compared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,15 @@ class MoveState:
     closing: Direction | None = None
     marker: int = 0
     switches: tuple[Switch, ...] = ()
+
+    @property
+    def last(self) -> Switch | None:
+        """The last completed switch."""
+        return self.switches[-1] if self.switches else None
+
+    def with_last_compared(self) -> MoveState:
+        """The rows have been compared since the last switch."""
+        return replace(self, switches=tuple(replace(each, compared=True) for each in self.switches))
 
     def with_step(self, step: Step) -> MoveState:
         return replace(self, done=tuple(each for each in Step if each in {*self.done, step}))
@@ -96,5 +109,5 @@ def _state(fields: dict[str, Any]) -> MoveState:
         Direction(fields["live"]),
         Direction(fields["closing"]) if fields["closing"] else None,
         int(fields["marker"]),
-        tuple(Switch(Direction(each["direction"]), each["time"], each["seconds"]) for each in fields["switches"]),
+        tuple(Switch(**{**each, "direction": Direction(each["direction"])}) for each in fields["switches"]),
     )

@@ -133,6 +133,8 @@ def verify(means: Means) -> None:
         require_same_objects(means, state.request, sides)
         schemas = sides.source.with_tables(state.request.schemas)
     means.run("verify", Scripts(means.home, state.request).verify(schemas))
+    if state.last is not None:
+        file.put(state.with_last_compared())
 
 
 def require_same_objects(means: Means, request: MoveRequest, sides: Sides) -> None:

@@ -16,7 +16,7 @@ from ggshell.errors import ProcessError, StateError
 from ggshell.move.databases import Sides, connected
 from ggshell.move.scripts import pair_of
 from ggshell.move.state import MoveFile, MoveState, Step, Switch
-from ggshell.move.steps import Means, catch_up, require_same_objects
+from ggshell.move.steps import Means, catch_up, require_same_objects, verify
 from ggshell.pipeline.compare.tables import ComparedTable, Databases, compare_tables, table_pairs
 from ggshell.types import display_part
 
@@ -35,10 +35,17 @@ def switch(means: Means, clock: Clock, direction: Direction, *, limit: float = D
     """Let clients write in the other database, with everything in it. Raises ProcessError, DatabaseError, StateError.
 
     If not everything arrives within ``limit`` seconds, the database that was open is opened again, and nothing has changed.
-    The same is done if a switch in the opposite direction was interrupted; the result is then None.
+    The same is done if a switch in the opposite direction was interrupted; the result is then None. After a switch whose
+    comparison was interrupted, the databases are compared as they are now; the result is None too.
     """
     file = MoveFile(means.home.root)
     state = file.get()
+    if state.last is not None and state.live is direction.opposite and not (state.closing or state.last.compared):
+        means.say(
+            f"Clients already write in {pair_of(state.request, direction).target}; the comparison was interrupted."
+        )
+        verify(means)
+        return None
     with connected(means.home, state.request) as sides:
         if state.closing is direction.opposite:
             _undo(means, file, state, sides, direction.opposite)
@@ -63,9 +70,11 @@ def switch(means: Means, clock: Clock, direction: Direction, *, limit: float = D
             seconds = clock.steady() - began
             ended += there.end_earlier_sessions()
             done = Switch(direction, clock.now(), seconds)
-            file.put(replace(state, closing=None, live=direction.opposite, switches=(*state.switches, done)))
+            state = replace(state, closing=None, live=direction.opposite, switches=(*state.switches, done))
+            file.put(state)
             _say_open(means, state, direction, seconds)
             _compare(means, databases, state, direction, here.with_tables(state.request.schemas))
+            file.put(state.with_last_compared())
     return Switched(seconds, ended, len(values))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,7 @@ _ROLE = re.compile(r"^\s*CREATE\s+(?:ROLE|USER|GROUP)\s+([\w\"]+)", re.IGNORECAS
 _SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema$|ggshell$|[ab]$)' ORDER BY 1"
 _EXECUTED = re.compile(r"GGS-00579.*\bis executed\b")
 _UNKNOWN = re.compile(r"GGS-00583\s.*")
+_QUOTED = re.compile(r"\"[^\"]*\"")
 _ENTRY = re.compile(r"\n(?=.*\nOperation failed at)")
 """What comes between two entries of a discard file."""
 
@@ -51,7 +53,13 @@ class Outcome:
         return (
             f"{self.file}: {self.executed} statements executed, {len(self.refused)} refused by name,"
             f" {len(self.differences)} lines differ"
+            + "".join(f"\n    {number} x {reason}" for reason, number in self.reasons.most_common())
         )
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """How often each reason of a refusal occurs; names in quotes are left out."""
+        return Counter(_QUOTED.sub("...", entry.strip().splitlines()[0]) for entry in self.refused)
 
 
 def run_file(pipeline: DdlPipeline, file: Path) -> Outcome:

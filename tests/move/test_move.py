@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -172,6 +173,11 @@ def test_an_interrupted_step_is_run_again(move: MoveHome) -> None:
     for name in ("load", "load", "follow", "follow", "verify", "switch"):
         move.step(name)
     assert "GGS-01261" in move.step("switch", fails=True)
+    file = MoveFile(move.home.root)
+    state = file.get()
+    file.put(replace(state, switches=(replace(state.switches[0], compared=False),)))
+    assert "the comparison was interrupted" in move.step("switch")
+    assert file.get().switches == state.switches
 
 
 def test_objects_that_only_one_side_has_are_named(move: MoveHome) -> None:

@@ -20,7 +20,7 @@ def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
         Direction.BACK,
         Direction.FORWARD,
         7,
-        (Switch(Direction.FORWARD, 1_700_000_000_000_000, 0.25),),
+        (Switch(Direction.FORWARD, 1_700_000_000_000_000, 0.25, compared=True),),
     )
     file = MoveFile(tmp_path)
     file.put(state)

@@ -42,6 +42,8 @@ SETTINGS: Final = (
 )
 """The session settings that the meaning of a DDL statement depends on."""
 
+_INDEX_JOINS: Final = "SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1"
+"""The planner expects 1000 commands in a statement and would read whole catalogs; there is usually one command."""
 _READ = ", ".join(f"'{name}', pg_catalog.current_setting('{name}', true)" for name in SETTINGS)
 CREATE_NOTE: Final = f"""
 CREATE OR REPLACE FUNCTION {NOTE} () RETURNS event_trigger LANGUAGE plpgsql AS $body$
@@ -64,7 +66,7 @@ END $body$"""
 
 CREATE_WRITE: Final = f"""
 CREATE OR REPLACE FUNCTION {WRITE} (event text, tag text, role text, settings jsonb) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lc_messages = 'C' AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lc_messages = 'C' {_INDEX_JOINS} AS $body$
 DECLARE
   context text;
   frames text;      -- the calls around the statement; empty if the client sent it
