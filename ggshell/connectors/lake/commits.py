@@ -13,9 +13,10 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ggshell.clock import Clock
+from ggshell.connectors.lake.credentials import applied, group_environment
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.errors import ConflictError, DiskError, StoreError
@@ -50,21 +51,69 @@ def taken(text: str) -> ConflictError:
     return ConflictError(text, code="GGS-00733", hint=hint)
 
 
+class CommitFiles(Protocol):
+    """The place of a group's commits: small files with sortable names."""
+
+    def names(self) -> list[str]: ...
+
+    def exists(self, name: str) -> bool: ...
+
+    def read(self, name: str) -> bytes | None: ...
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write a commit unless it exists. Returns whether it was written."""
+        ...
+
+    def delete(self, name: str) -> None: ...
+
+
+class StoreCommits:
+    """Commits as files in the lake's location."""
+
+    def __init__(self, store: LakeStore, folder: str) -> None:
+        self._store = store
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        return [name for name in self._store.names(self._folder) if name.endswith(".json") and not name.startswith(".")]
+
+    def exists(self, name: str) -> bool:
+        return self._store.exists(f"{self._folder}/{name}")
+
+    def read(self, name: str) -> bytes | None:
+        return self._store.read(f"{self._folder}/{name}")
+
+    def create(self, name: str, data: bytes) -> bool:
+        return self._store.create(f"{self._folder}/{name}", data)
+
+    def delete(self, name: str) -> None:
+        self._store.delete(f"{self._folder}/{name}")
+
+
 class CommitLog:
     """The commits of one group in a lake."""
 
     def __init__(self, target: LakeTarget, group: str) -> None:
-        self.store = LakeStore(target.location)
-        self.root = f"_ggshell/{group.upper()}"
-        self._form = target.form
+        self.location = target.location
         self.group = group.upper()
-        self._folder = f"{self.root}/commits"
+        self.root = f"_ggshell/{self.group}"
+        self.store = None if target.is_located_by_catalog else LakeStore(target.location)
+        self._form = target.form
+        self._files: CommitFiles
+        if self.store is not None:
+            self._files = StoreCommits(self.store, f"{self.root}/commits")
+        else:
+            from ggshell.connectors.lake.forms.iceberg_catalog import CatalogCommits
+
+            self._files = CatalogCommits(target, self.group)
 
     def claim(self) -> None:
         """Reserve a folder of Parquet files for one group: file names are batch numbers, and each group has its own.
 
         Raises ConflictError if it belongs to another group, DiskError if it is not writable.
         """
+        if self.store is None or self._form is not TableForm.PARQUET:
+            return
         folder = self.store.folder
         lock = nullcontext() if folder is None else locked(folder / "_ggshell" / ".lock", f"lake {folder}")
         with lock:
@@ -73,18 +122,18 @@ class CommitLog:
 
     def require_free(self) -> None:
         """Raise ConflictError if the folder is reserved for another group."""
-        if self._form is not TableForm.PARQUET:
+        if self.store is None or self._form is not TableForm.PARQUET:
             return
         others = [name for name in self.store.names("_ggshell") if not name.startswith(".") and name != self.group]
         if others:
-            raise taken(f"lake {self.store.location} is already in use by REPLICAT {others[0]}")
+            raise taken(f"lake {self.location} is already in use by REPLICAT {others[0]}")
 
     def held(self) -> AbstractContextManager[None]:
         """Lock the group's place in the lake for this process; in an object store, the next commit shows a conflict.
 
         Raises ConflictError if a group with this name in another home delivers to it.
         """
-        folder = self.store.folder
+        folder = self.store.folder if self.store is not None else None
         if folder is None:
             return nullcontext()
         return locked(folder / self.root / ".lock", f"delivery of REPLICAT {self.group} to lake {folder}")
@@ -94,14 +143,16 @@ class CommitLog:
 
         Another folder is then in the lake's place, and whatever is written now would lack all earlier data.
         """
-        if not self.store.exists(self._file(commit.batch)):
+        if not self._files.exists(_name(commit.batch)):
             raise DiskError(
-                f"lake {self.store.location} no longer contains batch {commit.batch}",
+                f"lake {self.location} no longer contains batch {commit.batch}",
                 hint="restore it, then START the group",
             )
 
-    def _file(self, batch: int) -> str:
-        return f"{self._folder}/{batch:012d}.json"
+    def sync(self) -> None:
+        """Make all data of a batch durable before its commit."""
+        if self.store is not None:
+            self.store.sync()
 
     def latest(self) -> LakeCommit | None:
         """The newest commit.
@@ -109,36 +160,36 @@ class CommitLog:
         Raises StoreError if it cannot be read, as the contents of the lake are then unknown, and if it belongs to another
         table form.
         """
-        found = self._names()
+        found = self._files.names()
         if not found:
             return None
-        path = f"{self._folder}/{found[-1]}"
         try:
-            form, commit = _decoded(self.store.read(path) or b"")
+            form, commit = _decoded(self._files.read(found[-1]) or b"")
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"commit {self.store.location}/{path} cannot be read: {error}",
+                f"commit {found[-1]} of lake {self.location} cannot be read: {error}",
                 hint="restore it: it records which batches the lake contains",
             ) from error
         if form is not self._form:
             raise StoreError(
-                f"{self.store.location} contains {form} tables of {self.group}, but TARGET specifies {self._form}",
+                f"{self.location} contains {form} tables of {self.group}, but TARGET specifies {self._form}",
                 hint="DELETE REPLICAT, then ADD it with another folder or with the form of this folder",
             )
         return commit
 
     def add(self, commit: LakeCommit) -> None:
         """Commit a batch. Raises ConflictError if another process has committed it, DiskError, ConnectionLostError."""
-        if not self.store.create(self._file(commit.batch), _encoded(commit, self._form)):
+        if not self._files.create(_name(commit.batch), _encoded(commit, self._form)):
             raise ConflictError(
-                f"batch {commit.batch} of lake {self.store.location} was committed by another process",
+                f"batch {commit.batch} of lake {self.location} was committed by another process",
                 hint=f"make sure that REPLICAT {self.group} runs in one home only, then START it",
             )
-        for name in self._names()[:-KEPT]:
-            self.store.delete(f"{self._folder}/{name}")
+        for name in self._files.names()[:-KEPT]:
+            self._files.delete(name)
 
-    def _names(self) -> list[str]:
-        return [name for name in self.store.names(self._folder) if name.endswith(".json") and not name.startswith(".")]
+
+def _name(batch: int) -> str:
+    return f"{batch:012d}.json"
 
 
 def _encoded(commit: LakeCommit, form: TableForm) -> bytes:
@@ -171,8 +222,8 @@ class LakeFolder:
 
     def __init__(self, home: Home, text: str, group: str) -> None:
         self._home = home
+        self._group = group
         self._target = lake_target(home, text)
-        self._commits = CommitLog(self._target, group)
 
     @property
     def location(self) -> str:
@@ -188,13 +239,16 @@ class LakeFolder:
             there = next(path for path in (folder, *folder.parents) if path.exists())
             if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
                 raise DiskError(f"lake {folder} is not writable: check {there}", hint="use another folder in TARGET")
-        self._commits.require_free()
+        with applied(group_environment(self._home, self._group, self._target)):
+            CommitLog(self._target, self._group).require_free()
 
     def maintain(self, settings: MaintenanceSettings, clock: Clock) -> MaintenanceResult:
         from ggshell.connectors.lake.maintenance import maintain
 
-        return maintain(self._home, self._commits.group, self._target, settings, clock)
+        with applied(group_environment(self._home, self._group, self._target)):
+            return maintain(self._home, self._group.upper(), self._target, settings, clock)
 
     def delivered(self) -> TrailPosition | None:
-        last = self._commits.latest()
+        with applied(group_environment(self._home, self._group, self._target)):
+            last = CommitLog(self._target, self._group).latest()
         return last.position if last is not None else None

@@ -75,7 +75,7 @@ class LakeDelivery:
             self._change(name, effects, batch, versions)
         total = sum(count for (_, io_type), count in counts.items() if io_type != IoType.SEQUENCE_OP)
         commit = LakeCommit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
-        self._log.store.sync()
+        self._log.sync()
         if done is not None:
             self._log.require_there(done)
         self._log.add(commit)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ggshell.clock import Clock, SystemClock
+from ggshell.connectors.lake.credentials import applied, group_environment
 from ggshell.connectors.lake.forms.table_maintenance import Maintainable
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.durations import MICROSECONDS
@@ -48,8 +49,10 @@ def maintain(
 def run_maintenance(home: Home, group: str) -> int:
     """The process of a maintenance that Manager starts. Returns the exit code; ``maintain`` has recorded an error."""
     options = load(home.checkpoint(group, GroupKind.REPLICAT)).options
+    target = lake_target(home, options.target)
     try:
-        maintain(home, group, lake_target(home, options.target), options.maintenance, SystemClock())
+        with applied(group_environment(home, group, target)):
+            maintain(home, group, target, options.maintenance, SystemClock())
     except ConflictError:
         return BUSY
     return 0
@@ -74,10 +77,10 @@ def _maintain(
 def open_maintenance(target: LakeTarget) -> list[Maintainable]:
     """The tables of a lake that can be maintained. Raises StoreError, ApplyError."""
     if target.form is TableForm.ICEBERG:
-        from ggshell.connectors.lake.forms.iceberg import open_catalog
+        from ggshell.connectors.lake.forms.iceberg_catalog import catalog_of
         from ggshell.connectors.lake.forms.iceberg_maintenance import iceberg_tables
 
-        return iceberg_tables(open_catalog(Path(target.location)))
+        return iceberg_tables(catalog_of(target))
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta_maintenance import delta_tables
 

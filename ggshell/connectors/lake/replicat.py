@@ -6,6 +6,7 @@ Spark Structured Streaming reads the trail; this process controls it.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
+from ggshell.connectors.lake.credentials import lake_environment
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import open_tables
 from ggshell.connectors.lake.slices import on_spark
@@ -76,6 +78,7 @@ class LakeReplicat:
             context.clock, checkpoint.record_time, checkpoint.caught_up, lambda: context.ahead
         )
         self._target = lake_target(context.home, checkpoint.options.target)
+        os.environ.update(lake_environment(context.home, parameters.login, self._target))
         self._log = CommitLog(self._target, context.group)
         require_lake(self._log, checkpoint)
         self._log.claim()
@@ -200,8 +203,8 @@ class LakeReplicat:
 
     def _stream_root(self) -> Path:
         """The folder for the state of Spark's stream: in the lake, or, for an object store, in the home."""
-        if self._log.store.folder is not None:
-            return self._log.store.folder / self._log.root
+        if self._target.folder is not None:
+            return self._target.folder / self._log.root
         return self._context.home.root / "dirchk" / f"{self._context.group}.stream"
 
     def _batch(self, rows: DataFrame, number: int) -> None:
@@ -272,7 +275,7 @@ def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:
     The folder was moved or is not mounted, and continuing would leave out all earlier data.
     """
     if checkpoint.latest_csn and log.latest() is None:
-        folder, group = log.store.location, log.group
+        folder, group = log.location, log.group
         raise StateError(
             f"lake {folder} contains nothing from {group}, which has delivered up to CSN {checkpoint.latest_csn}",
             code="GGS-00734",

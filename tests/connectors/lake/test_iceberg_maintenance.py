@@ -11,7 +11,7 @@ import pytest
 from test_iceberg_rows import Orders
 
 from ggshell.connectors.lake.file_plan import WriteRules
-from ggshell.connectors.lake.forms.iceberg import open_catalog
+from ggshell.connectors.lake.forms.iceberg_catalog import open_catalog
 from ggshell.connectors.lake.forms.iceberg_maintenance import IcebergMaintenance
 from ggshell.connectors.lake.forms.iceberg_snapshot import Snapshots
 from ggshell.connectors.lake.forms.table_maintenance import Compacted

@@ -12,7 +12,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
 from ggshell.connectors.lake.file_plan import WriteRules
-from ggshell.connectors.lake.forms.iceberg import open_catalog
+from ggshell.connectors.lake.forms.iceberg_catalog import open_catalog
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import Snapshots
 

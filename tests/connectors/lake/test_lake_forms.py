@@ -122,7 +122,7 @@ def test_others_may_optimize_a_table_between_two_batches(form: TableForm, tmp_pa
         table.optimize.compact()
         table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     else:
-        from ggshell.connectors.lake.forms.iceberg import open_catalog
+        from ggshell.connectors.lake.forms.iceberg_catalog import open_catalog
 
         table = open_catalog(Path(tables.target.location)).load_table(("hr", "people"))
         table.overwrite(table.scan().to_arrow())

@@ -92,11 +92,11 @@ def open_tables(target: LakeTarget, group: str, cache: Path) -> LakeTables:
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta import DeltaTables
 
-        return DeltaTables(Path(target.location), group)
+        return DeltaTables(target.location, group)
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg import IcebergTables
 
-        return IcebergTables(Path(target.location), group, cache)
+        return IcebergTables(target, group, cache)
     from ggshell.connectors.lake.forms.parquet import ParquetTables
 
     return ParquetTables(target.location)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +25,7 @@ from ggshell.connectors.lake.forms.delta_log import PARTITIONS, append_files, de
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.rows import plain
 from ggshell.errors import ApplyError, StoreError
+from ggshell.object_stores import is_elsewhere
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition, text_literal
 
@@ -34,12 +35,12 @@ _GONE = "_gone"
 
 
 class DeltaTables:
-    """The Delta tables in a folder."""
+    """The Delta tables at a location."""
 
-    def __init__(self, folder: Path, group: str) -> None:
-        self._folder = folder
+    def __init__(self, location: str, group: str) -> None:
+        self._location = location
         self._application = f"ggshell/{group.upper()}"
-        self._opened: dict[Path, DeltaTable] = {}
+        self._opened: dict[str, DeltaTable] = {}
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
         table = self._table(self._path(name))
@@ -61,7 +62,7 @@ class DeltaTables:
         if self._table(path) is None:
             with _refusing("the log"):
                 DeltaTable.create(path, chosen(COLUMNS), mode="ignore", partition_by=list(PARTITIONS))
-        return delta_layout(str(self._folder), chosen(COLUMNS))
+        return delta_layout(self._location, chosen(COLUMNS))
 
     def append_log(self, files: Sequence[LogFile], batch: LakeBatch) -> None:
         table = self._table(self._path(None))
@@ -86,13 +87,16 @@ class DeltaTables:
             else:
                 _merge(table, change, self._commit(batch))
 
-    def _path(self, name: TableName | None) -> Path:
-        return self._folder / "log" if name is None else self._folder / "current" / str(name)
+    def _path(self, name: TableName | None) -> str:
+        if name is None:
+            return f"{self._location}/log"
+        # A location is a URL in an object store, where not all characters stand for themselves.
+        return f"{self._location}/current/{quote(str(name), safe='') if is_elsewhere(self._location) else name}"
 
-    def _table(self, path: Path) -> DeltaTable | None:
+    def _table(self, path: str) -> DeltaTable | None:
         """An existing table, or None. Raises StoreError."""
         if path not in self._opened:
-            if not DeltaTable.is_deltatable(str(path)):
+            if not DeltaTable.is_deltatable(path):
                 return None
             try:
                 self._opened[path] = DeltaTable(path)

@@ -16,25 +16,24 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table, Transaction
 from sqlalchemy.exc import SQLAlchemyError
 
 from ggshell.connectors.lake.file_plan import TARGET_BYTES, WriteRules
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.forms.iceberg_catalog import LOG, catalog_of
 from ggshell.connectors.lake.forms.iceberg_log import append_files, iceberg_layout
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
+from ggshell.connectors.lake.target import LakeTarget
 from ggshell.errors import ApplyError, DiskError
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
 
 ATTEMPTS = 10
 """How often a write is planned. Only maintenance, which commits rarely, writes to the same tables."""
-CATALOG = "catalog.db"
-LOG = ("_ggshell", "log")
 _PROPERTIES = {
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
@@ -43,22 +42,18 @@ _PROPERTIES = {
 """Every batch is a snapshot. Without these properties there would be as many metadata files as batches."""
 
 
-def open_catalog(folder: Path) -> SqlCatalog:
-    """The catalog of a lake."""
-    return SqlCatalog("lake", uri=f"sqlite:///{folder / CATALOG}", warehouse=f"file://{folder}")
-
-
 class IcebergTables:
     """The Iceberg tables in a folder."""
 
-    def __init__(self, folder: Path, group: str, cache: Path) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DiskError(f"cannot create {folder}: {error.strerror}") from error
-        self._folder = folder
+    def __init__(self, target: LakeTarget, group: str, cache: Path) -> None:
+        if target.folder is not None:
+            try:
+                target.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise DiskError(f"cannot create {target.folder}: {error.strerror}") from error
+        self._target = target
         self._property = f"ggshell.{group.upper()}"
-        self._catalog = open_catalog(folder)
+        self._catalog = catalog_of(target)
         self._opened: dict[TableName | None, Table] = {}
         self._cache = cache
         self._rows: dict[TableName, RowChanges] = {}
@@ -141,12 +136,19 @@ class IcebergTables:
             return
         self._catalog.create_namespace_if_not_exists(_identifier(name)[0])
         with self._catalog.create_table_transaction(
-            _identifier(name), schema, f"file://{self._folder}/{folder}", properties=_PROPERTIES
+            _identifier(name), schema, self._location(folder), properties=_PROPERTIES
         ) as transaction:
             if name is None:
                 with transaction.update_spec() as spec:
                     spec.add_identity("owner").add_identity("table")
             yield transaction
+
+    def _location(self, folder: str) -> str | None:
+        """The location of a table's files; None if the catalog chooses it."""
+        if self._target.is_located_by_catalog:
+            return None
+        prefix = "file://" if self._target.folder is not None else ""
+        return f"{prefix}{self._target.location}/{folder}"
 
     def _table(self, name: TableName | None) -> Table | None:
         """An existing table, or None."""

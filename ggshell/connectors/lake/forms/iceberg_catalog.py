@@ -1,0 +1,109 @@
+"""The catalog of an Iceberg lake: a SQLite file in its folder, a SQL database, or a REST catalog."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+from sqlalchemy.exc import SQLAlchemyError
+
+from ggshell.connectors.lake.target import LakeTarget
+from ggshell.errors import ConnectionLostError, StoreError
+from ggshell.files import read_json
+
+CATALOG = "catalog.db"
+NAME = "lake"
+_STORE_VARIABLES = {
+    "AWS_ENDPOINT_URL": "s3.endpoint",
+    "AWS_ACCESS_KEY_ID": "s3.access-key-id",
+    "AWS_SECRET_ACCESS_KEY": "s3.secret-access-key",
+    "AWS_SESSION_TOKEN": "s3.session-token",
+    "AWS_REGION": "s3.region",
+    "AZURE_STORAGE_ACCOUNT_NAME": "adls.account-name",
+    "AZURE_STORAGE_ACCOUNT_KEY": "adls.account-key",
+    "AZURE_STORAGE_SAS_TOKEN": "adls.sas-token",
+}
+"""The variables of object stores, and PyIceberg's names for them: it does not read all of them itself."""
+VARIABLES = "PYICEBERG_CATALOG__LAKE__"
+LOG = ("_ggshell", "log")
+_DRIVERS = {"postgresql": "postgresql+psycopg"}
+
+
+def open_catalog(folder: Path) -> SqlCatalog:
+    """The catalog of a lake in a folder."""
+    return SqlCatalog(NAME, uri=f"sqlite:///{folder / CATALOG}", warehouse=f"file://{folder}")
+
+
+def catalog_of(target: LakeTarget) -> Catalog:
+    """The catalog of a lake. Credentials come from the environment (PYICEBERG_CATALOG__LAKE__TOKEN, PGPASSWORD and others).
+
+    Raises ConnectionLostError if the catalog cannot be reached, StoreError if the lake has no place for one.
+    """
+    if not target.catalog:
+        if target.folder is None:
+            raise StoreError(
+                f"Iceberg tables in {target.location} require a catalog",
+                hint="TARGET 'iceberg:rest+https://host/catalog?warehouse=name', or sql+postgresql://…?warehouse=s3://…",
+            )
+        return open_catalog(target.folder)
+    kind, _, rest = target.catalog.partition("+")
+    scheme, _, place = rest.partition("://")
+    uri = f"{_DRIVERS.get(scheme, scheme)}://{place}"
+    properties = _properties(os.environ)
+    if "credential" in properties:
+        properties.setdefault("oauth2-server-uri", f"{uri.rstrip('/')}/v1/oauth/tokens")
+    if target.location != target.catalog:
+        properties["warehouse"] = target.location
+    try:
+        return load_catalog(NAME, type=kind, uri=uri, **properties)
+    except (RESTError, OSError, SQLAlchemyError) as error:
+        raise ConnectionLostError(
+            f"catalog {target.catalog} cannot be used: {str(error).splitlines()[0]}",
+            hint="check its address, and the user and password or token in the environment or in USERIDALIAS",
+        ) from error
+
+
+def _properties(environment: Mapping[str, str]) -> dict[str, str]:
+    """The store's variables, and PyIceberg's variables for the catalog, which it reads only when it is imported."""
+    names = {name: name.removeprefix(VARIABLES) for name in environment if name.startswith(VARIABLES)}
+    given = {short.lower().replace("__", ".").replace("_", "-"): environment[name] for name, short in names.items()}
+    return {**{short: environment[name] for name, short in _STORE_VARIABLES.items() if name in environment}, **given}
+
+
+class CatalogCommits:
+    """The newest commit of a group as a property of the log, for a catalog whose warehouse has no known location."""
+
+    def __init__(self, target: LakeTarget, group: str) -> None:
+        self._catalog = catalog_of(target)
+        self._property = f"ggshell.{group}.commit"
+
+    def names(self) -> list[str]:
+        data = self._data()
+        return [] if data is None else [f"{int(read_json(data)['batch']):012d}.json"]
+
+    def read(self, name: str) -> bytes | None:
+        data = self._data()
+        return None if data is None else data.encode()
+
+    def exists(self, name: str) -> bool:
+        return self.names() >= [name]
+
+    def create(self, name: str, data: bytes) -> bool:
+        if self.exists(name):
+            return False
+        with self._catalog.load_table(LOG).transaction() as transaction:
+            transaction.set_properties({self._property: data.decode()})
+        return True
+
+    def delete(self, name: str) -> None:
+        """The newest commit has replaced the earlier ones."""
+
+    def _data(self) -> str | None:
+        with suppress(NoSuchTableError, NoSuchNamespaceError):
+            return self._catalog.load_table(LOG).properties.get(self._property)  # type: ignore[no-any-return]
+        return None

@@ -1,0 +1,141 @@
+"""Lakes in an object store: each form, with and without a catalog, read by the libraries of the form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from deliveries import BEGIN, Deliveries, ProcessEnded
+from lakes import PEOPLE, Lake, key_update, person
+from object_stores import Bucket
+from rest_catalog import CLIENT, SECRET, serving_catalog
+
+from ggshell.connectors.lake.commits import CommitLog, LakeCommit
+from ggshell.connectors.lake.store import LakeStore
+from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
+from ggshell.errors import ConflictError, ConnectionLostError, ParameterError
+from ggshell.home.home import Home
+from ggshell.types import TrailPosition
+
+KINDS = ("parquet", "delta", "iceberg-sql", "iceberg-rest")
+
+
+@pytest.fixture(params=KINDS)
+def lake(
+    request: pytest.FixtureRequest, tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Lake]:
+    made = Lake(tmp_path / "home", TableForm(request.param.partition("-")[0]))
+    made.target = LakeTarget(made.form, f"{bucket.location}/a lake".replace(" ", "-"))
+    if request.param == "iceberg-sql":
+        made.target = made.target._replace(catalog=f"sql+sqlite:///{tmp_path}/catalog.db")
+    if request.param != "iceberg-rest":
+        yield made
+        return
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__CREDENTIAL", f"{CLIENT}:{SECRET}")
+    with serving_catalog(tmp_path, f"{bucket.location}/warehouse") as address:
+        made.target = lake_target(made.home, f"iceberg:rest+{address}?warehouse=main")
+        yield made
+
+
+def table(lake: Lake, name: str) -> pa.Table:
+    """A table of a lake, read by a library alone."""
+    target = lake.target
+    if lake.form is TableForm.DELTA:
+        from deltalake import DeltaTable
+
+        return pa.table(DeltaTable(f"{target.location}/{'log' if name == 'log' else 'current/' + name}").scan())
+    if lake.form is TableForm.ICEBERG:
+        from pyiceberg.catalog import load_catalog
+
+        kind, _, address = target.catalog.partition("+")
+        properties = {"credential": f"{CLIENT}:{SECRET}", "oauth2-server-uri": f"{address}/v1/oauth/tokens"}
+        properties = {**(properties if kind == "rest" else {}), "s3.endpoint": os.environ["AWS_ENDPOINT_URL"]}
+        catalog = load_catalog("lake", type=kind, uri=address, **properties)
+        return catalog.load_table(("_ggshell", "log") if name == "log" else tuple(name.split("."))).scan().to_arrow()
+    folder = "log"
+    if name != "log":
+        done = CommitLog(target, "LAKE").latest()
+        assert done is not None
+        folder = f"current/{name}/v={done.tables[name]:012d}"
+    place = LakeStore(target.location).child(folder)
+    return ds.dataset(place.path, filesystem=place.system, format="parquet", partitioning="hive").to_table()
+
+
+def rows(lake: Lake) -> list[Any]:
+    people = table(lake, "hr.people").to_pylist()
+    return sorted((row["id"], row["name"], str(row["pay"])) for row in people)
+
+
+def test_batches_are_delivered_once_to_an_object_store(lake: Lake) -> None:
+    deliveries = Deliveries(lake)
+    first = lake.write([person(number, "Ada", "1") for number in range(1, 6)])
+    deliveries.batch(0, BEGIN, first)
+    second = lake.write([key_update(PEOPLE, 1, 10), person(11, "Bo", "2")])
+    with pytest.raises(ProcessEnded):
+        deliveries.batch(1, first, second, commits=False)
+    deliveries.batch(1, first, second)
+    assert rows(lake) == [(number, "Ada", "1.00") for number in (2, 3, 4, 5, 10)] + [(11, "Bo", "2.00")]
+    logged = table(lake, "log")
+    assert len(logged) == len(set(logged["rba"].to_pylist())) == 7
+    assert set(logged["table"].to_pylist()) == {"people"}
+    done = CommitLog(lake.target, "LAKE").latest()
+    assert done is not None
+    assert (done.batch, done.position) == (1, second)
+
+
+@pytest.mark.parametrize("lake", ["parquet", "iceberg-rest"], indirect=True)
+def test_of_two_processes_that_commit_a_batch_one_succeeds(lake: Lake) -> None:
+    Deliveries(lake).batch(0, BEGIN, lake.write([person(1, "Ada", "1")]))
+    commit = LakeCommit(1, TrailPosition(0, 1000))
+    CommitLog(lake.target, "LAKE").add(commit)
+    with pytest.raises(ConflictError, match="was committed by another process"):
+        CommitLog(lake.target, "LAKE").add(commit)
+
+
+@pytest.mark.parametrize("lake", ["iceberg-rest"], indirect=True)
+def test_a_catalog_that_refuses_a_client_is_reported_without_its_secret(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__CREDENTIAL", f"{CLIENT}:zq9-wrong")
+    with pytest.raises(ConnectionLostError, match="cannot be used") as refused:
+        CommitLog(lake.target, "LAKE")
+    assert "zq9" not in str(refused.value)
+
+
+def test_a_file_is_visible_in_a_store_when_it_is_complete(bucket: Bucket, tmp_path: Path) -> None:
+    for location in (bucket.location, str(tmp_path)):
+        store = LakeStore(location)
+        with pytest.raises(ZeroDivisionError), store.writing("a/file") as sink:
+            sink.write(b"a part")
+            raise ZeroDivisionError
+        assert store.names("a") == []
+        with store.writing("a/file") as sink:
+            sink.write(b"all")
+        assert (store.names("a"), store.read("a/file")) == (["file"], b"all")
+        assert not store.create("a/file", b"other")
+        assert store.create("a/next", b"other")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("delta:rest+https://host/catalog", "only Iceberg tables have a catalog"),
+        ("iceberg:sql+postgresql://host/lake", "requires a warehouse"),
+        ("iceberg:sql+postgresql://me:zq9@host/lake?warehouse=s3://b/l", "cannot contain a password"),
+    ],
+)
+def test_a_catalog_that_is_not_valid_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message) as refused:
+        lake_target(Home(tmp_path), text)
+    assert "zq9" not in str(refused.value)
+
+
+def test_a_catalog_and_its_warehouse(tmp_path: Path) -> None:
+    place = "iceberg:sql+postgresql://host/lake?warehouse=s3://bucket/lake"
+    assert lake_target(Home(tmp_path), place)[1:] == ("s3://bucket/lake", "sql+postgresql://host/lake")
+    assert lake_target(Home(tmp_path), "iceberg:rest+https://host/c")[1:] == ("rest+https://host/c",) * 2
