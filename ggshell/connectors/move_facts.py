@@ -65,7 +65,7 @@ class Locale(NamedTuple):
 class Rights(NamedTuple):
     """What the login may do.
 
-    ``replication``: why it cannot read the log; empty if it can. ``event_triggers``: it can create them.
+    ``replication``: why it cannot read the log; empty if it can. ``event_triggers``: it can create them, or they exist.
     ``creates``: schemas and publications in the database. ``suppresses_triggers``: while it applies.
     ``origins``: it can mark its changes, so that they do not loop. ``sees_sessions``: the transactions of others.
     """
@@ -323,7 +323,9 @@ class MoveFacts(Protocol):
         """The free bytes on the server's disk, or None if this machine does not see it."""
         ...
 
-    def dump_program(self) -> DumpProgram | None: ...
+    def dump_program(self, source: int, target: int) -> DumpProgram | None:
+        """The program that LOAD uses between servers of these major versions; None if there is none."""
+        ...
 
     def names(self, kind: Names) -> list[str]:
         """A set of names, sorted."""

@@ -113,7 +113,7 @@ def _check(home: Home, request: MoveRequest, accepted: Sequence[str]) -> int:
         for each in check_aliases(home, request)
     ]
     for each in findings:
-        subject = "" if each.text.startswith(f"{each.subject}: ") else f"{each.subject}: "
+        subject = "" if each.text.startswith((f"{each.subject}: ", f"{each.subject} ")) else f"{each.subject}: "
         _say(f"{each.severity.upper():<12} {each.code}  {subject}{each.text}")
         if each.action:
             _say(f"{'':12} {each.action}")

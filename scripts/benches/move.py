@@ -10,9 +10,13 @@ from pathlib import Path
 from benches.figures import Figure, less_is_better, more_is_better
 from benches.ground import Failed, Ground, ggshell, ground
 from benches.ledger import Clients
+from ggshell.home.credential import CredentialStore
+from ggshell.home.home import Home
 
 CLIENTS, PAUSE = 10, 0.018
 MOST_SECONDS = 2.0
+ALIASES = ("source", "target")
+"""Logins of superusers: those of the demo cannot create event triggers."""
 INSERT = "INSERT INTO bench.rows SELECT nextval('bench.keys'), 1, 1, now(), %s"
 ROWS = "SELECT note FROM bench.rows"
 _CLOCK = threading.Event()
@@ -22,7 +26,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
     """Switch and return in each round; every row must be there once on both sides at the end."""
     with ground() as place:
         _fill(place, 2_000 if quick else 200_000)
-        for step in ("prepare --from north --to south --schemas bench", "load", "follow", "verify"):
+        for step in ("prepare --from source --to target --schemas bench", "load", "follow", "verify"):
             _step(place.home, *step.split())
         clients = Clients((place.servers.dsn("north"), place.servers.dsn("south")), INSERT, count=CLIENTS, pause=PAUSE)
         try:
@@ -46,6 +50,9 @@ def _fill(place: Ground, rows: int) -> None:
     with place.connect("south") as target:
         target.execute("DROP SCHEMA bench CASCADE")
     place.fill(10, rows // 10)
+    store = CredentialStore(Home(place.home))
+    for alias, name in zip(ALIASES, ("north", "south"), strict=True):
+        store.add(alias, place.servers.dsn(name), "")
     with place.connect("north") as source:
         source.execute(f"CREATE SEQUENCE bench.keys START {rows + 1}".encode())
 

@@ -14,6 +14,7 @@ from move.conftest import OpenSides, run
 from service_client import free_port
 
 from ggshell.connectors.logged_in import LoggedIn
+from ggshell.connectors.postgres import schema_dump
 from ggshell.demo.postgres_server import PostgresServer, find_binaries
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
@@ -56,7 +57,7 @@ def test_pg_dump_must_be_as_new_as_the_source_and_not_newer_than_the_target(
     old, new, none = "/usr/lib/postgresql/15/bin", str(find_binaries()), "/nonexistent"
     seen = {}
     for folder in (old, new, none):
-        monkeypatch.setenv("PATH", folder)
+        monkeypatch.setattr(schema_dump, "_candidates", lambda folder=folder: iter([Path(folder, "pg_dump")]))
         for pair in ((older, older_other), (older, north), (north, south)):
             found = [(each.code, each.severity) for each in servers.programs(sides(*pair))]
             seen[folder, pair] = found[0][1] if found else None

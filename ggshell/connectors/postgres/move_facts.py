@@ -111,8 +111,8 @@ class PostgresMoveFacts:
     def free_disk(self) -> int | None:
         return slot.free_disk(self._connection)
 
-    def dump_program(self) -> DumpProgram | None:
-        return servers.dump_program()
+    def dump_program(self, source: int, target: int) -> DumpProgram | None:
+        return servers.dump_program(source, target)
 
     def names(self, kind: Names) -> list[str]:
         return objects.names(self._connection, self._oids, kind)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.move_facts import Capacity, DumpProgram, Locale, OpenWork, Rights, ServerFacts
+from ggshell.connectors.postgres import ddl_capture_sql, schema_trandata_sql
+from ggshell.connectors.postgres.schema_dump import find_program, version_of
 from ggshell.connectors.postgres.session import connect, execute, transaction
-from ggshell.errors import ConnectionLostError, DatabaseError
+from ggshell.errors import ConnectionLostError, DatabaseError, NotFoundError
 
 if TYPE_CHECKING:
     import psycopg
@@ -68,7 +67,6 @@ _EVENT_TRIGGER: Final = (
     "CREATE EVENT TRIGGER ggshell_move_check ON ddl_command_end EXECUTE FUNCTION pg_temp.ggshell_move_check()",
 )
 _CLOCK_TRIES: Final = 3
-_PROGRAM_SECONDS: Final = 20
 
 
 def server(connection: psycopg.Connection[Any]) -> ServerFacts:
@@ -110,7 +108,8 @@ def locale(connection: psycopg.Connection[Any]) -> Locale:
 def rights(connection: psycopg.Connection[Any], conninfo: str) -> Rights:
     """Read or try what the login may do; nothing is changed."""
     superuser, creates, origins, sees = execute(connection, _RIGHTS)[0]
-    triggers = superuser or _accepts(connection, *_EVENT_TRIGGER)
+    installed = schema_trandata_sql.fires(connection) and ddl_capture_sql.fires(connection)
+    triggers = superuser or installed or _accepts(connection, *_EVENT_TRIGGER)
     suppresses = superuser or _accepts(connection, "SET LOCAL session_replication_role = replica")
     return Rights(superuser, _log_refusal(conninfo), triggers, creates, suppresses, bool(origins), sees)
 
@@ -147,13 +146,10 @@ def open_work(connection: psycopg.Connection[Any]) -> list[OpenWork]:
     return [OpenWork(*row) for row in execute(connection, f"{_PREPARED} UNION ALL {_WRITING} ORDER BY 3 DESC")]
 
 
-def dump_program() -> DumpProgram | None:
-    """Find pg_dump on the PATH, and its version."""
-    path = shutil.which("pg_dump")
-    if path is None:
+def dump_program(source: int, target: int) -> DumpProgram | None:
+    """Find the pg_dump that LOAD uses for servers of these major versions; None if it finds none that reads the source."""
+    try:
+        path = find_program(source, target)
+    except NotFoundError:
         return None
-    with suppress(OSError, subprocess.SubprocessError):  # a file that cannot be executed counts as missing
-        run = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_PROGRAM_SECONDS, check=True)
-        if found := re.search(r"\) (\d+)", run.stdout):
-            return DumpProgram(path, int(found[1]))
-    return None
+    return DumpProgram(str(path), version_of(path) or 0)

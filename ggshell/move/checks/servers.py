@@ -31,13 +31,11 @@ def versions(sides: Sides) -> Iterator[Finding]:
 
 def programs(sides: Sides) -> Iterator[Finding]:
     """pg_dump, which reads the definitions. It does not read servers that are newer than itself."""
-    found, source, target = sides.source.facts.dump_program(), sides.source.server.major, sides.target.server.major
-    action = f"install the client programs of PostgreSQL {target}, and put their folder first in PATH"
+    source, target = sides.source.server.major, sides.target.server.major
+    found = sides.source.facts.dump_program(source, target)
+    action = f"install the client programs of PostgreSQL {target}, and put their folder into PATH"
     if found is None:
-        text = "pg_dump is not on the PATH of this machine; the load of definitions needs it"
-        yield Finding(ERROR, "GGS-01006", "pg_dump", text, action)
-    elif found.major < source:
-        text = f"{found.path} is of version {found.major}; it cannot read the source, PostgreSQL {source}"
+        text = f"this machine has no pg_dump of version {source} or later, which the load of definitions needs"
         yield Finding(ERROR, "GGS-01006", "pg_dump", text, action)
     elif found.major > target:
         text = f"{found.path} is of version {found.major}; the target, PostgreSQL {target}, may refuse what it writes"
