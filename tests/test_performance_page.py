@@ -33,6 +33,26 @@ def test_the_page_is_what_the_results_file_generates(page: Any) -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.page(page.read(page.RESULTS)), "run scripts/bench --page"
 
 
+def test_the_chart_is_what_the_results_file_generates(page: Any) -> None:
+    runs = page.read(page.RESULTS)
+    assert page.CHART.read_text(encoding="utf-8") == page.chart(page.series_of(runs[page.GROWTH].figures))
+
+
+def test_growth_is_described_by_a_sentence_for_each_series(page: Any) -> None:
+    from benches.figures import less_is_better
+
+    figures = [
+        less_is_better("growth", "check, 100 lines", "s", [0.1], [0.1], "the smallest", None),
+        less_is_better("growth", "check, 10,000 lines", "s", [0.4], [20.0], "n log n of 100", 0.8),
+        less_is_better("growth", "check, 10,000 lines", "s", [0.4], [0.3], "the limit", 1.0),
+    ]
+    (series,) = page.series_of(figures)
+    assert series.sentence == "check: 100 times as many lines (100 to 10,000) take 4 times as long (0.1 to 0.4 s)."
+    svg = page.chart([series])
+    assert svg.count("<circle") == 2
+    assert "10,000" in svg
+
+
 def test_only_whole_runs_on_an_idle_machine_are_judged(page: Any) -> None:
     from benches.figures import less_is_better
     from benches.machine import Load

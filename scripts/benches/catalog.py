@@ -60,6 +60,15 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         "Paths between homes",
         "Trails sent over TLS to another home, beside a plain socket that copies the same files.",
     ),
+    "values": (
+        "Large values",
+        "One row with a large value, from the commit in the source until it is visible in the target, beside psql copying it.",
+    ),
+    "growth": (
+        "How cost grows",
+        "The same work with 1, 10 and 100 times as many objects. The peer of a size is n log n of the size before"
+        " it, which is the dashed line of the chart. The start of a process is included where there is one.",
+    ),
     "move": ("Moving a database", "The longest time in which no client could commit while a database was switched."),
     "compare": (
         "COMPARE",

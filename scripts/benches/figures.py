@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+LIMIT_NAME: Final = "the limit"
+"""The peer of a figure that is compared with a limit."""
 
 
 class Figure(NamedTuple):

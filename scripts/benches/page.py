@@ -7,11 +7,14 @@ from pathlib import Path
 
 from benches.catalog import CATALOG
 from benches.figures import Figure, number
+from benches.growth_chart import chart, series_of
 from benches.results import Run, read
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
+CHART = ROOT / "docs" / "images" / "growth.svg"
+GROWTH = "growth"
 _HEAD = """# Performance
 
 `scripts/bench` measures ggshell and its peer alternately, in the same run. This page is generated from
@@ -35,7 +38,11 @@ def page(runs: dict[str, Run]) -> str:
 
 
 def write() -> None:
-    PAGE.write_text(page(read(RESULTS)), encoding="utf-8")
+    """Write the page and its chart."""
+    runs = read(RESULTS)
+    PAGE.write_text(page(runs), encoding="utf-8")
+    if GROWTH in runs:
+        CHART.write_text(chart(series_of(runs[GROWTH].figures)), encoding="utf-8")
 
 
 def _verdict(runs: dict[str, Run]) -> list[str]:
@@ -57,9 +64,14 @@ def _title(figure: Figure) -> str:
 
 def _section(name: str, run: Run) -> str:
     title, introduction = CATALOG[name]
-    return "\n".join(
-        [f"## {title}\n", f"{introduction}\n", _COLUMNS, *map(_row, run.figures), "", _origin(name, run), ""]
-    )
+    shown = _growth(run) if name == GROWTH else []
+    table = [_COLUMNS, *map(_row, run.figures), ""]
+    return "\n".join([f"## {title}\n", f"{introduction}\n", *shown, *table, _origin(name, run), ""])
+
+
+def _growth(run: Run) -> list[str]:
+    sentences = [f"- {each.sentence}" for each in series_of(run.figures)]
+    return ["![Time by number of objects](images/growth.svg)\n", *sentences, ""]
 
 
 def _row(figure: Figure) -> str:
