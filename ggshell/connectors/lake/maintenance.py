@@ -6,8 +6,6 @@ commit, and files without a commit, also those of killed processes, are removed 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.lake.credentials import applied, group_environment
 from ggshell.connectors.lake.forms.table_maintenance import Maintainable
@@ -84,7 +82,7 @@ def open_maintenance(target: LakeTarget) -> list[Maintainable]:
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta_maintenance import delta_tables
 
-        return delta_tables(Path(target.location))
+        return delta_tables(target.location)
     raise ApplyError(
         f"lake {target.location} consists of Parquet files, which cannot be replaced together while others read them",
         hint="use a lake of Delta or Iceberg tables (TARGET delta:… or iceberg:…)",

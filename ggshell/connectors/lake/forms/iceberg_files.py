@@ -23,16 +23,16 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 from pyroaring import BitMap
 
+from ggshell.connectors.lake.data_files import FIELD_ID, columns_by_id
 from ggshell.connectors.lake.forms import KEY
 
 ROW_GROUP_ROWS = 1 << 16
 """Rows that are read to get one of them. Smaller groups compress worse, larger ones make single rows expensive."""
 _PATH_ID, _POSITION_ID = 2147483546, 2147483545
-_FIELD_ID = b"PARQUET:field_id"
 _DELETES = pa.schema(
     [
-        pa.field("file_path", pa.string(), nullable=False, metadata={_FIELD_ID: str(_PATH_ID).encode()}),
-        pa.field("pos", pa.int64(), nullable=False, metadata={_FIELD_ID: str(_POSITION_ID).encode()}),
+        pa.field("file_path", pa.string(), nullable=False, metadata={FIELD_ID: str(_PATH_ID).encode()}),
+        pa.field("pos", pa.int64(), nullable=False, metadata={FIELD_ID: str(_POSITION_ID).encode()}),
     ]
 )
 Partition = tuple[int, Record]
@@ -59,7 +59,7 @@ class TableFiles:
         """The keys of a data file, in the order of its rows."""
         field = self._schema.find_field(KEY).field_id
         with self._opened(path) as file:
-            name = _columns(file.schema_arrow)[field]
+            name = columns_by_id(file.schema_arrow)[field]
             for group in range(file.num_row_groups):
                 yield file.read_row_group(group, [name])[name].combine_chunks().cast(pa.string())
 
@@ -94,12 +94,12 @@ class TableFiles:
             yield file
 
     def _wanted(self, file: pq.ParquetFile) -> list[str]:
-        there = _columns(file.schema_arrow)
+        there = columns_by_id(file.schema_arrow)
         return [there[field.field_id] for field in self._schema.fields if field.field_id in there]
 
     def _projected(self, rows: pa.Table) -> pa.Table:
         """Rows in the table's present columns: found by their identity, widened, NULL where the file is older."""
-        there = _columns(rows.schema)
+        there = columns_by_id(rows.schema)
         columns = [
             rows[there[field.field_id]].cast(kind.type)
             if field.field_id in there
@@ -197,13 +197,6 @@ def _arrow(schema: Schema, *, include_field_ids: bool = False) -> pa.Schema:
     large = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
     found = schema_to_pyarrow(schema, include_field_ids=include_field_ids)
     return pa.schema([field.with_type(large.get(field.type, field.type)) for field in found])
-
-
-def _columns(schema: pa.Schema) -> dict[int, str]:
-    """The names of a file's columns by their identity."""
-    return {
-        int((field.metadata or {})[_FIELD_ID]): field.name for field in schema if _FIELD_ID in (field.metadata or {})
-    }
 
 
 def _row_groups(file: pq.ParquetFile) -> Iterator[tuple[int, int, int]]:

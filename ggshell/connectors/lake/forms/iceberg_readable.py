@@ -1,0 +1,28 @@
+"""The current version of an Iceberg table as a list of files and deleted rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from pyiceberg.exceptions import NoSuchTableError
+
+from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
+from ggshell.connectors.lake.forms.iceberg_catalog import LOG, catalog_of
+from ggshell.connectors.lake.forms.iceberg_files import TableFiles
+from ggshell.connectors.lake.forms.iceberg_snapshot import Snapshots
+from ggshell.connectors.lake.target import LakeTarget
+from ggshell.errors import NotFoundError
+from ggshell.types import TableName
+
+
+def iceberg_table(target: LakeTarget, name: TableName | None) -> ReadableTable:
+    """A table of a lake (None: the log). Raises NotFoundError."""
+    try:
+        table = catalog_of(target).load_table(LOG if name is None else (name.owner, name.name))
+    except NoSuchTableError as error:
+        raise NotFoundError(f"lake {target.location} has no table {name or 'log'}") from error
+    live = Snapshots(table.io).read(table.metadata)
+    files = tuple(
+        ReadableFile(path, np.asarray(live.dead_of(path).to_array(), "<i8").tobytes()) for path in sorted(live.data)
+    )
+    ids = tuple(field.field_id for field in table.schema().fields)
+    return ReadableTable(TableFiles(table.metadata, table.io).arrow_schema, files, ids)

@@ -1,0 +1,58 @@
+"""The current version of a lake's table, for readers that know no table format (``data_files``)."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
+from ggshell.connectors.lake.store import LakeStore
+from ggshell.connectors.lake.target import LakeTarget, TableForm
+from ggshell.errors import NotFoundError
+from ggshell.object_stores import open_place
+from ggshell.types import TableName
+
+LOG = "log"
+
+
+def readable_table(target: LakeTarget, name: str) -> ReadableTable:
+    """The current version of a table: ``owner.table``, or ``log``. Raises NotFoundError."""
+    if target.form is TableForm.ICEBERG:
+        from ggshell.connectors.lake.forms.iceberg_readable import iceberg_table
+
+        return iceberg_table(target, None if name == LOG else TableName.parse(name))
+    if target.form is TableForm.DELTA:
+        from ggshell.connectors.lake.forms.delta_readable import delta_table
+
+        return delta_table(f"{target.location}/{LOG if name == LOG else f'current/{_folder(target, name)}'}")
+    return _parquet_table(target, name)
+
+
+def _parquet_table(target: LakeTarget, name: str) -> ReadableTable:
+    """The version of a table that the newest commit names."""
+    from ggshell.connectors.lake.commits import CommitLog
+    from ggshell.connectors.lake.forms.parquet import version_folder
+
+    store = LakeStore(target.location)
+    for group in store.names("_ggshell"):
+        commit = CommitLog(target, group).latest() if not group.startswith(".") else None
+        version = commit.tables.get(str(TableName.parse(name))) if commit is not None else None
+        if version is not None:
+            folder = version_folder(TableName.parse(name), version)
+            files = tuple(ReadableFile(store.child(f"{folder}/{each}").text) for each in store.names(folder))
+            return ReadableTable(_schema_of(files[0]), files)
+    raise NotFoundError(f"lake {target.location} has no table {name}")
+
+
+def _schema_of(file: ReadableFile) -> pa.Schema:
+    place = open_place(file.location)
+    with place.system.open_input_file(place.path) as stream:
+        return pq.read_schema(stream).remove_metadata()
+
+
+def _folder(target: LakeTarget, name: str) -> str:
+    """The folder of a Delta table. In an object store it is part of a URL."""
+    shown = str(TableName.parse(name))
+    return shown if target.folder is not None else quote(shown, safe="")

@@ -1,0 +1,89 @@
+"""The data source ``gglake``: the tables of a lake for Spark, without jars of the table formats.
+
+    from ggshell.connectors.lake.spark_source import register_lakes
+    register_lakes(spark)
+    orders = spark.read.format("gglake").option("table", "shop.orders").load("iceberg:/data/lake")
+
+``path``: the location as TARGET has it, with ``delta:`` or ``iceberg:`` for these forms. ``table``: ``owner.table``, or ``log``
+(not for Parquet files, which Spark reads itself). A frame reads the version that is current when it is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import datasource as spark
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
+from ggshell.connectors.lake.readable import readable_table
+from ggshell.connectors.lake.target import lake_target
+from ggshell.errors import UsageError
+from ggshell.home.home import Home
+
+NAME = "gglake"
+
+
+class FilePartition(spark.InputPartition):
+    """A data file, for one task."""
+
+    def __init__(self, file: ReadableFile) -> None:
+        super().__init__((file.location, file.deleted, dict(file.constants)))
+
+
+class LakeSource(spark.DataSource):
+    """``spark.read.format("gglake")``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(_table(self.options).schema)
+
+    def reader(self, schema: StructType) -> LakeReader:
+        return LakeReader(_table(self.options))
+
+
+class LakeReader(spark.DataSourceReader):
+    """Reads one version of a table, one data file per task."""
+
+    def __init__(self, table: ReadableTable) -> None:
+        self._files = table.files
+        self._schema = table.schema.serialize().to_pybytes()
+        self._field_ids = table.field_ids
+
+    def partitions(self) -> list[spark.InputPartition]:
+        return [FilePartition(file) for file in self._files]
+
+    def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
+        schema = pa.ipc.read_schema(pa.py_buffer(self._schema))
+        yield from ReadableTable(schema, (), self._field_ids).batches(ReadableFile(*partition.value))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "_files": [(each.location, each.deleted, dict(each.constants)) for each in self._files],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._files = tuple(ReadableFile(*each) for each in state["_files"])
+
+
+def register_lakes(session: Any) -> None:
+    """Register ``gglake`` with a Spark session."""
+    session.dataSource.register(LakeSource)
+
+
+def _table(options: Any) -> ReadableTable:
+    path, table = options.get("path", ""), options.get("table", "")
+    if not path or not table:
+        raise UsageError(
+            "gglake requires a path and the option table", hint='option("table", "shop.orders").load("./lake")'
+        )
+    return readable_table(lake_target(Home(Path.cwd()), path), table)
