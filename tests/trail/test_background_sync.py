@@ -10,6 +10,7 @@ import pytest
 from trail_kit import open_writer, read_all, small
 
 from ggshell.errors import DiskError
+from ggshell.trail.blocks import PIECE, write_all
 from ggshell.trail.name import TrailName
 
 
@@ -71,3 +72,20 @@ def test_a_failed_background_sync_stops_the_writer(tmp_path: Path, monkeypatch: 
         trail.flush_behind()
     assert read_all(name) == []
     trail.close()
+
+
+def test_a_block_is_written_completely_in_calls_that_the_system_caches_in_small_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes, write = [], os.write
+
+    def counted(descriptor: int, data: memoryview) -> int:
+        sizes.append(len(data))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", counted)
+    block = os.urandom(3 * PIECE + 17)
+    with (tmp_path / "file").open("wb", buffering=0) as file:
+        write_all(file.fileno(), block)
+    assert (tmp_path / "file").read_bytes() == block
+    assert sizes == [PIECE, PIECE, PIECE, 17]
