@@ -6,33 +6,55 @@ A position is a type, never a bare number. All types here are immutable, compara
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 _LSN = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 
 
+class CsnForm(IntEnum):
+    """How a CSN is printed. The numbers are stored in trails and sent to other homes; 2 means that there is no CSN."""
+
+    NUMBER = 0
+    LSN = 1
+    LOG = 3
+
+
 class Csn(NamedTuple):
     """A commit sequence number, which orders the commits of one source database.
 
-    PostgreSQL: the LSN after the commit record, printed as ``00000000/050056B8`` (``lsn=True``).
-    Oracle: the SCN, printed in decimal. ``Csn(0)`` precedes every commit.
+    PostgreSQL: the LSN after the commit record, printed as ``00000000/050056B8``. Oracle: the SCN, printed in decimal.
+    MariaDB and MySQL: the number of the log file and the position in it where the transaction begins, in the upper and lower
+    32 bits, printed as ``000012:000000000000121``. ``Csn(0)`` precedes every commit.
     """
 
     value: int
-    lsn: bool = True
+    form: CsnForm = CsnForm.LSN
 
     @classmethod
     def parse(cls, text: str) -> Csn:
-        """Parse either printed form. Raises ValueError for any other text."""
+        """Parse any printed form. Raises ValueError for any other text."""
+        file, colon, position = text.partition(":")
+        if colon:
+            return cls.of_log(int(file), int(position))
         high, slash, low = text.partition("/")
         if not slash:
-            return cls(int(text), False)
+            return cls(int(text), CsnForm.NUMBER)
         if not (0 < len(high) <= 8 and 0 < len(low) <= 8):
             raise ValueError(f"{text!r} is not a valid CSN")
-        return cls(int(high, 16) << 32 | int(low, 16), True)
+        return cls(int(high, 16) << 32 | int(low, 16))
+
+    @classmethod
+    def of_log(cls, file: int, position: int) -> Csn:
+        """The CSN of a position in a numbered file. Raises ValueError if a number is too large."""
+        if not (0 <= file < 1 << 32 and 0 <= position < 1 << 32):
+            raise ValueError(f"{file}:{position} is not a valid CSN")
+        return cls(file << 32 | position, CsnForm.LOG)
 
     def __str__(self) -> str:
-        if self.lsn:
+        if self.form == CsnForm.LOG:
+            return f"{self.value >> 32:06d}:{self.value & 0xFFFFFFFF:015d}"
+        if self.form == CsnForm.LSN:
             return f"{self.value >> 32:08X}/{self.value & 0xFFFFFFFF:08X}"
         return str(self.value)
 

@@ -170,8 +170,8 @@ def _begun_at(found: View, asked: StartPosition) -> Checkpoint:
         )
     csn = Csn.parse(asked.csn)
     place = csn._replace(value=max(csn.value - (not asked.after), 0))
-    done = Csn.parse(kept.latest_csn) if kept.latest_csn else Csn(0, csn.lsn)
-    if place.lsn is not done.lsn or place < done:
+    done = Csn.parse(kept.latest_csn) if kept.latest_csn else Csn(0, csn.form)
+    if place.form != done.form or place < done:
         raise StateError(
             f"{found.name} cannot begin there: everything up to CSN {done} is in its trail.",
             hint="have the readers of its trail begin there instead: START REPLICAT …, AFTERCSN …",

@@ -17,6 +17,7 @@ from ggshell.pipeline.capture.bounded.objects import DefinitionCodec
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.decisions import Cursor
 from ggshell.pipeline.capture.source import LogSource, LogState
+from ggshell.record.transaction import Completed
 from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition
 
@@ -153,10 +154,10 @@ class SourceDatabase(ABC):
         raise CaptureError(f"open transactions are not kept in files: {self.bounded_recovery_refusal}")
 
     @abstractmethod
-    def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> LogSource:
+    def open(self, after: Completed, begin: Csn, start: LogPosition | None = None) -> LogSource:
         """Check the source, and start reading.
 
-        ``after``: transactions up to this CSN are in the trail. ``start``: the position at which a recovery must start.
+        ``after``: these transactions are in the trail. ``start``: the position at which a recovery must start.
         Raises CaptureError if the required log no longer exists.
         """
 

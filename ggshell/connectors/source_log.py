@@ -25,6 +25,19 @@ class AskedPosition(NamedTuple):
     scn: str = ""
     seqno: int | None = None
     rba: int | None = None
+    lognum: int | None = None
+    logpos: int | None = None
+    gtid: str = ""
+
+    @property
+    def in_binary_log(self) -> bool:
+        """Whether it is a position in a binary log, which other logs refuse."""
+        return self.lognum is not None or self.logpos is not None or bool(self.gtid)
+
+    @property
+    def in_log(self) -> bool:
+        """Whether it names a position in a database log in the log's own numbers."""
+        return bool(self.lsn or self.scn) or self.in_binary_log
 
 
 class LogStart(NamedTuple):

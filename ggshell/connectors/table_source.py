@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ggshell.connectors.connector import DatabaseFacts
@@ -69,3 +69,23 @@ class TableSource(Protocol):
     def snapshot(self, group: str, wait: Wait) -> TableSnapshot | None:
         """Take a snapshot; None if ``wait`` says to end. Raises ConnectionLostError, DatabaseError."""
         ...
+
+
+def parents_first(names: Iterable[TableName], parents: Mapping[TableName, Sequence[TableName]]) -> list[TableName]:
+    """Return tables, and those that they refer to, each after those that it refers to.
+
+    If tables refer to each other, the first one found comes last.
+    """
+    ordered: dict[TableName, None] = {}
+
+    def put(name: TableName, on_way: set[TableName]) -> None:
+        if name in ordered or name in on_way:
+            return
+        on_way.add(name)
+        for parent in parents.get(name, ()):
+            put(parent, on_way)
+        ordered[name] = None
+
+    for name in names:
+        put(name, set())
+    return list(ordered)

@@ -193,7 +193,7 @@ class LogExtract:
         cache = TransactionCache(self._parameters.cache_size, context.home.root / "dirtmp")
         for fields in checkpoint.options.decisions:
             cache.decide(Decision.of_option(fields))
-        log = self._source.open(after.csn, begin, self._recovery.start(cache, begin))
+        log = self._source.open(after, begin, self._recovery.start(cache, begin))
         self._recovery.opened(cache)
         return Capture(log, cache, after, self._ending.moment)
 

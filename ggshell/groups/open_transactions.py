@@ -16,7 +16,7 @@ from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.pipeline.capture.cache import OpenTransaction, TransactionCache
 from ggshell.pipeline.capture.decisions import Action, Decision
 from ggshell.pipeline.capture.stream import Capture
-from ggshell.types import Csn
+from ggshell.types import Csn, CsnForm
 
 CODE = "OGG-01012"
 _SLOT = 32
@@ -123,7 +123,9 @@ class OpenTransactions:
         """SKIPTRANS or FORCETRANS: save the decision, then execute it. Raises CaptureError if it is not possible (now)."""
         log, capture, item = self._find(action, arguments)
         until = max(log.cursor, item.held)
-        csn = Csn(log.state.read, False)  # after everything read so far, before everything that follows; not unique
+        csn = Csn(
+            log.state.read, CsnForm.NUMBER
+        )  # after everything read so far, before everything that follows; not unique
         name, count = self._source.transaction_id(item.xid), item.count
         self._make(capture.cache, Decision(action, item.xid, name, item.begin, until, csn, log.time))
         text = f"Transaction {name} with {count} items"

@@ -189,6 +189,10 @@ class GroupOptions(NamedTuple):
     """The cluster and the timeline that the slot was read from."""
     watch: SlotFacts | None = None
     """What INFO shows of the slot, as last seen."""
+    log_server: str = ""
+    """The server that a binary log was read from."""
+    log_last: tuple[int, str] | None = None
+    """The last transaction of a binary log that was read: the value of its CSN, and the GTID position after it."""
     not_captured: Mapping[str, str] = _NOTHING
     """The tables that an Extract should capture but cannot, each with the reason."""
     since: int = 0

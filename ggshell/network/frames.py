@@ -15,7 +15,7 @@ from ggshell.checksum import crc32
 from ggshell.errors import TrailError
 from ggshell.trail.blocks import Data
 from ggshell.trail.durable import DurableMark
-from ggshell.types import Csn, TrailPosition
+from ggshell.types import Csn, CsnForm, TrailPosition
 
 PROTOCOL: Final = "ggshell-trail-3"
 """The WebSocket subprotocol; another version of the frames has another name."""
@@ -86,7 +86,7 @@ def frame_parts(frame: Frame, compression: Compression | None = None) -> tuple[b
     packed = compression.compressed(frame.data) if compression is not None and frame.data else None
     end = frame.end or DurableMark(TrailPosition(0, 0), None)
     flags = (_COMPRESSED if packed is not None else 0) | (_ENDS if frame.end is not None else 0)
-    csn, kind = (0, _NO_CSN) if end.csn is None else (end.csn.value, int(end.csn.lsn))
+    csn, kind = (0, _NO_CSN) if end.csn is None else (end.csn.value, int(end.csn.form))
     head = _HEAD.pack(
         frame.kind, flags, *frame.place, len(frame.data), 0, *end.position, csn, kind, end.tables
     )  # fmt: skip
@@ -116,7 +116,7 @@ def decode_frame(message: Data) -> Frame:
 
 
 def _mark(seqno: int, rba: int, value: int, kind: int, tables: int) -> DurableMark:
-    csn = None if kind == _NO_CSN else Csn(value, bool(kind))
+    csn = None if kind == _NO_CSN else Csn(value, CsnForm(kind))
     return DurableMark(TrailPosition(seqno, rba), csn, tables)
 
 

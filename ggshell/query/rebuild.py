@@ -190,7 +190,7 @@ def transactions(
     for _, members in itertools.groupby(rows, key):
         group = iter(members)
         first = next(group)
-        csn = Csn(numbered.value + 1, numbered.lsn) if first.csn is None else first.csn
+        csn = Csn(numbered.value + 1, numbered.form) if first.csn is None else first.csn
         if last is not None and csn.value <= last.value:
             raise ConflictError(
                 f"CSN {csn} comes after CSN {last}",

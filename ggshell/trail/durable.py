@@ -22,7 +22,7 @@ from ggshell.checksum import crc32
 from ggshell.errors import DiskError
 from ggshell.sockets import address, open_private_folder
 from ggshell.trail.name import TrailName
-from ggshell.types import Csn, TrailPosition
+from ggshell.types import Csn, CsnForm, TrailPosition
 
 _BODY = struct.Struct("<IQQBH")
 _MARK = struct.Struct("<IQQBHI")
@@ -93,7 +93,7 @@ class MarkWriter:
             os.close(self._descriptor)
             self._descriptor, self._identity = found, _identity(found)
         csn = mark.csn or Csn(0)
-        kind = _NO_CSN if mark.csn is None else int(csn.lsn)
+        kind = _NO_CSN if mark.csn is None else int(csn.form)
         body = _BODY.pack(mark.position.seqno, mark.position.rba, csn.value, kind, mark.tables)
         os.pwrite(self._descriptor, body + struct.pack("<I", crc32(body)), 0)
 
@@ -129,7 +129,7 @@ class MarkReader:
             if len(data) == _MARK.size:
                 seqno, rba, value, kind, tables, checksum = _MARK.unpack(data)
                 if checksum == crc32(data[:-4]):
-                    csn = None if kind == _NO_CSN else Csn(value, bool(kind))
+                    csn = None if kind == _NO_CSN else Csn(value, CsnForm(kind))
                     return DurableMark(TrailPosition(seqno, rba), csn, tables)
         return None
 

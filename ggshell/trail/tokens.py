@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import layout
-from ggshell.types import Csn
+from ggshell.types import Csn, CsnForm
 
 _SLASH = 0x2F
 _LSN_TEXT = 17
@@ -27,14 +27,16 @@ _FOUR = np.arange(4, dtype=np.int64)
 def transaction_tokens(header: TransactionHeader) -> bytes:
     """Encode the GGS tokens of a transaction's first record: LOGCSN, TRANID, and LOGBSN if the source gave one."""
     csn, xid = header.csn, header.xid.encode()
-    if csn.lsn and len(xid) <= _SHORT:  # the usual case in one step: one-row transactions call this for every row
+    if (
+        csn.form == CsnForm.LSN and len(xid) <= _SHORT
+    ):  # the usual case in one step: one-row transactions call this for every row
         tokens = b"L\0\x11\0%08X/%08X6\0%c\0%b" % (csn.value >> 32, csn.value & 0xFFFFFFFF, len(xid), xid)
         if header.restart:
             tokens += b"B\0\x11\0%08X/%08X" % (header.restart >> 32, header.restart & 0xFFFFFFFF)
         return tokens
     tokens = layout.token(layout.LOGCSN, str(csn).encode()) + layout.token(layout.TRANID, xid)
     if header.restart:
-        tokens += layout.token(layout.LOGBSN, str(Csn(header.restart, csn.lsn)).encode())
+        tokens += layout.token(layout.LOGBSN, str(Csn(header.restart, csn.form)).encode())
     return tokens
 
 
@@ -65,9 +67,9 @@ def transaction_header(chunk: bytes | memoryview, first: int, end: int, io_time:
     found = split_tokens(chunk, first, end)
     if "L" not in found or "6" not in found:
         raise ValueError("the first record of a transaction without LOGCSN and TRANID")
-    value, lsn = _csn(found["L"])
+    value, form = _csn(found["L"])
     restart = _csn(found["B"])[0] if "B" in found else 0
-    return TransactionHeader(found["6"].decode(), Csn(value, lsn), io_time - JULIAN_EPOCH_MICROSECONDS, restart)
+    return TransactionHeader(found["6"].decode(), Csn(value, form), io_time - JULIAN_EPOCH_MICROSECONDS, restart)
 
 
 def transaction_headers(
@@ -142,8 +144,8 @@ def _usual_tokens(chunk: bytes | memoryview, first: int, end: int) -> tuple[Csn,
     return Csn(*_csn(bytes(chunk[first + 4 : xid - 4]))), bytes(chunk[xid:after]).decode(), restart
 
 
-def _csn(text: bytes) -> tuple[int, bool]:
-    """Return a CSN's value and whether it is an LSN; parses LSNs without a regular expression, for speed."""
+def _csn(text: bytes) -> tuple[int, CsnForm]:
+    """Return a CSN's value and form; parses LSNs without a regular expression, for speed."""
     if len(text) == _LSN_TEXT and text[8] == _SLASH:
-        return int(text[:8], 16) << 32 | int(text[9:], 16), True
+        return int(text[:8], 16) << 32 | int(text[9:], 16), CsnForm.LSN
     return Csn.parse(text.decode())

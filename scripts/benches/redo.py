@@ -20,7 +20,7 @@ from ggshell.demo.redo_workload import Workload, WorkloadShape, redo_writers, wr
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
 from ggshell.record.transaction import Completed
-from ggshell.types import Csn, LogPosition
+from ggshell.types import Csn, CsnForm, LogPosition
 
 ASKED = 100_000.0
 _PARSE: dict[int, Callable[[bytes], RedoStatement]] = {
@@ -69,7 +69,7 @@ def _captured(folder: Path, rows: int) -> float:
     definitions = Definitions(read_definitions(write_definitions(folder)), lambda _: ())
     began = time.process_time()
     log = RedoLog(open_rows(f"redo://{folder}", _BEGINNING), _BEGINNING, lambda _: True, definitions, _untold)
-    capture = Capture(log, TransactionCache(256 << 20, folder / "spill"), Completed(Csn(0, False)))
+    capture = Capture(log, TransactionCache(256 << 20, folder / "spill"), Completed(Csn(0, CsnForm.NUMBER)))
     while capture.read() is not None or not capture.drained:
         continue
     capture.close()

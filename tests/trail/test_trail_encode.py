@@ -20,7 +20,7 @@ from ggshell.trail.encode import encode_at_once, encode_batch, encode_one_by_one
 from ggshell.trail.fragments import join_fragments
 from ggshell.trail.record import decode_record
 from ggshell.trail.tokens import transaction_header, transaction_headers, transaction_tokens
-from ggshell.types import Csn
+from ggshell.types import Csn, CsnForm
 
 INDEXES = np.array([3, 65_535], dtype=np.uint16)
 row_lists = st.lists(hand_made_rows(), min_size=1, max_size=4)
@@ -78,7 +78,7 @@ def test_fragments_are_numbered_and_the_last_one_has_the_transaction_end() -> No
 
 
 @pytest.mark.parametrize("restart", [0, 1, 2**63 + 5])
-@pytest.mark.parametrize("csn", [Csn(0), Csn(2**64 - 1), Csn(123456, lsn=False), Csn(10**16, lsn=False)])
+@pytest.mark.parametrize("csn", [Csn(0), Csn(2**64 - 1), Csn(123456, CsnForm.NUMBER), Csn(10**16, CsnForm.NUMBER)])
 @pytest.mark.parametrize("xid", ["", "742", "10.2.33", "ü" * 100, "x" * 300])
 def test_the_tokens_of_a_transaction_are_read_back(xid: str, csn: Csn, restart: int) -> None:
     header = TransactionHeader(xid, csn, 5, restart)

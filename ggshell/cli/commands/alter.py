@@ -29,6 +29,9 @@ def alter_extract(
     extrba: int | None = None,
     lsn: str = "",
     scn: str = "",
+    lognum: int | None = None,
+    logpos: int | None = None,
+    gtidset: str = "",
     desc: str = "",
     etrollover: bool = False,
     thread: int = 1,
@@ -36,14 +39,18 @@ def alter_extract(
     """Set the position where a stopped Extract or pump continues, or its description; a wildcard alters each group."""
     lines: list[str] = []
     notes: list[Note] = []
+    moment = begin_time(begin, session.clock.now())
+    asked = AskedPosition(begin, moment, lsn, scn, extseqno, extrba, lognum, logpos, gtidset)
+    moves = bool(begin) or asked.in_log or extseqno is not None or extrba is not None
     for found in _stopped(session, EXTRACT, group_name):
-        if not (begin or lsn or scn or desc or etrollover) and extseqno is None and extrba is None:
+        if not (moves or desc or etrollover):
             raise UsageError(
-                "ALTER requires at least one option.", hint="add BEGIN, EXTSEQNO, EXTRBA, LSN, SCN, DESC or ETROLLOVER"
+                "ALTER requires at least one option.",
+                hint="add BEGIN, EXTSEQNO, EXTRBA, LSN, SCN, LOGNUM, GTIDSET, DESC or ETROLLOVER",
             )
         changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
-        if begin or lsn or scn or extseqno is not None or extrba is not None:
-            changed, place = _moved(session, found, changed, begin, extseqno, extrba, lsn, scn)
+        if moves:
+            changed, place = _moved(session, found, changed, asked)
             notes += skipped(session, changed._replace(read=found.checkpoint.read))
             lines.append(f"{found.name} continues at {place}.")
         if etrollover:
@@ -109,6 +116,9 @@ def alter(
     extrba: int | None = None,
     lsn: str = "",
     scn: str = "",
+    lognum: int | None = None,
+    logpos: int | None = None,
+    gtidset: str = "",
     desc: str = "",
     etrollover: bool = False,
     thread: int = 1,
@@ -116,10 +126,11 @@ def alter(
     """Run ALTER for a group that is named without its type."""
     if one(session, ER, group_name).type is GroupKind.EXTRACT:
         place = {"begin": begin, "extseqno": extseqno, "extrba": extrba, "lsn": lsn, "scn": scn}
+        place |= {"lognum": lognum, "logpos": logpos, "gtidset": gtidset}
         return alter_extract(session, group_name=group_name, desc=desc, etrollover=etrollover, **place)  # type: ignore[arg-type]
     if etrollover:
         raise UsageError("a Replicat does not write a trail.", hint="use ETROLLOVER with an Extract")
-    if lsn or scn:
+    if AskedPosition(lsn=lsn, scn=scn, lognum=lognum, logpos=logpos, gtid=gtidset).in_log:
         raise UsageError(
             "a Replicat reads a trail, which does not have LSNs.", hint="use EXTSEQNO and EXTRBA, or BEGIN"
         )
@@ -142,25 +153,20 @@ def _moved(
     session: Session,
     found: View,
     changed: Checkpoint,
-    begin: str,
-    seqno: int | None,
-    rba: int | None,
-    lsn: str,
-    scn: str,
+    asked: AskedPosition,
 ) -> tuple[Checkpoint, object]:
     source = changed.read.source
     if source is SourceType.TABLE:
         raise UsageError(f"{found.name} reads tables, which do not have positions.")
     if source is SourceType.TRAIL:
-        if lsn or scn:
+        if asked.in_log:
             raise UsageError(
                 f"{found.name} reads a trail, which does not have LSNs.", hint="use EXTSEQNO and EXTRBA, or BEGIN"
             )
-        altered, place = _at_trail(session, changed, changed.read.trail, begin, seqno, rba)
+        altered, place = _at_trail(session, changed, changed.read.trail, asked.begin, asked.seqno, asked.rba)
         return moved_in_trail(changed, place)._replace(
             read=altered.read, begin=altered.begin, begin_time=altered.begin_time, record_time=0, caught_up=0
         ), place
-    asked = AskedPosition(begin, begin_time(begin, session.clock.now()), lsn, scn, seqno, rba)
     moved = source_log(changed.options).alter(session.login, changed, asked)
     return without_completed(moved.checkpoint) if moved.goes_back else moved.checkpoint, moved.position
 

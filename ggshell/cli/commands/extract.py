@@ -30,6 +30,9 @@ def add_extract(
     begin: str = "",
     lsn: str = "",
     scn: str = "",
+    lognum: int | None = None,
+    logpos: int | None = None,
+    gtidset: str = "",
     desc: str = "",
     exttrailsource: str = "",
     extseqno: int | None = None,
@@ -49,8 +52,9 @@ def add_extract(
         read = ReadCheckpoint(SourceType.TRAIL, exttrailsource, startup=start, recovery=start, current=start)
         found = Checkpoint(group_name, GroupKind.EXTRACT, read, begin=begin, begin_time=now if begin else 0)
     else:
-        begin = begin or "NOW"
-        found = _log_extract(session, group_name, AskedPosition(begin, begin_time(begin, now), lsn, scn))
+        begin = begin or ("" if lognum is not None or logpos is not None or gtidset else "NOW")
+        asked = AskedPosition(begin, begin_time(begin, now), lsn, scn, lognum=lognum, logpos=logpos, gtid=gtidset)
+        found = _log_extract(session, group_name, asked)
     registrations.save(session, found._replace(description=desc, created=now))
     lines.append("EXTRACT added.")
     if found.begin_csn:
@@ -78,7 +82,7 @@ def _log_extract(session: Session, group: str, asked: AskedPosition) -> Checkpoi
         group,
         GroupKind.EXTRACT,
         ReadCheckpoint(SourceType.LOG),
-        begin=asked.lsn or asked.scn or asked.begin,
+        begin=asked.lsn or asked.scn or asked.gtid or asked.begin,
         begin_csn=str(start.csn),
         begin_time=start.moment,
         options=start.options._replace(source_kind=connector.kind),

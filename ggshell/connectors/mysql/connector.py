@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,13 @@ from ggshell.connectors.connector import Connector
 
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import Credentials, LoggedIn
+    from ggshell.connectors.mysql.source import MysqlSource
+    from ggshell.connectors.mysql.table_load import MysqlTables
+    from ggshell.connectors.source import SourceProcess
+    from ggshell.connectors.source_log import SourceLog
+    from ggshell.parameters.process_parameters import ExtractParameters
     from ggshell.time_limit import TimeLimit
+    from ggshell.types import TableName
 
 
 class MysqlConnector(Connector):
@@ -24,6 +31,12 @@ class MysqlConnector(Connector):
         from ggshell.connectors.mysql.logged_in import log_in
 
         return log_in(self, given, limit)
+
+    @property
+    def log(self) -> SourceLog:
+        from ggshell.connectors.mysql.log_commands import BinaryLog
+
+        return BinaryLog()
 
     def address(self, conninfo: str) -> str:
         from ggshell.connectors.mysql.login import parse_login
@@ -43,6 +56,18 @@ class MysqlConnector(Connector):
         from ggshell.connectors.mysql.login import parse_login
 
         return str(parse_login(userid, password or None, source))
+
+    def source(
+        self, process: SourceProcess, parameters: ExtractParameters, wanted: Callable[[TableName], bool], login: str
+    ) -> MysqlSource:
+        from ggshell.connectors.mysql.source import MysqlSource
+
+        return MysqlSource(process, parameters, wanted, login)
+
+    def table_source(self, login: str) -> MysqlTables:
+        from ggshell.connectors.mysql.table_load import MysqlTables
+
+        return MysqlTables(login)
 
 
 CONNECTOR = MysqlConnector()

@@ -71,6 +71,13 @@ class MysqlLogin(LoggedIn):
             raise NotFoundError(f"table {table} does not exist")
         return [Column(name, kind, nullable == "YES", key == "PRI") for name, kind, nullable, key in rows]
 
+    def log_end(self) -> tuple[str, int]:
+        from ggshell.connectors.mysql.log_files import log_end
+
+        end = log_end(self.connection, mariadb=self.server.mariadb)
+        ((seconds,),) = execute(self.connection, "SELECT UNIX_TIMESTAMP(NOW(6))")
+        return f"{end.file} {end.position}", int(seconds * 1_000_000)
+
     def close(self) -> None:
         if self._connection.open:
             self._connection.close()

@@ -24,7 +24,7 @@ from ggshell.pipeline.capture.messages import Messages
 from ggshell.pipeline.capture.source import LogState, MessageRun
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import TransactionHeader
-from ggshell.types import Csn, LogPosition, TableName
+from ggshell.types import Csn, CsnForm, LogPosition, TableName
 
 _CHANGES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.DDL})
 _SILENT = frozenset({Operation.INTERNAL, Operation.SELECT_FOR_UPDATE})
@@ -279,7 +279,7 @@ class RedoLog:
         if transaction is None:
             self._committed_orphan(row, cache)
             return
-        header = TransactionHeader(format_xid(row.xid), Csn(row.scn, False), row.time, restart)
+        header = TransactionHeader(format_xid(row.xid), Csn(row.scn, CsnForm.NUMBER), row.time, restart)
         committed.append(Committed(header, transaction))
 
     def _end(self, xid: int, cache: TransactionCache, *, drop: bool) -> OpenTransaction | None:

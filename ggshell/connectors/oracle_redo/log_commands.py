@@ -13,7 +13,7 @@ from ggshell.connectors.oracle_redo.segments import Segment, first_line, last_li
 from ggshell.connectors.source_log import AlteredLog, AskedPosition, LogStart, SourceLog
 from ggshell.errors import CaptureError, StateError, UsageError
 from ggshell.home.checkpoint import GroupOptions
-from ggshell.types import Csn, LogPosition
+from ggshell.types import Csn, CsnForm, LogPosition
 
 if TYPE_CHECKING:
     from ggshell.connectors.connector import Connector
@@ -107,13 +107,15 @@ def _position(login: str, asked: AskedPosition) -> tuple[Csn, int]:
     NOW is the current end of the log; a time is the first row of the log at that time.
     """
     folder = folder_of(login)
+    if asked.in_binary_log:
+        raise UsageError("LOGNUM, LOGPOS and GTIDSET are not valid for redo.", hint="use SCN n or BEGIN")
     if asked.lsn:
         raise UsageError("LSN is not valid for redo.", hint="use SCN n or BEGIN")
     if asked.scn:
-        return Csn(max(scn_number(asked.scn) - 1, 0), False), 0
+        return Csn(max(scn_number(asked.scn) - 1, 0), CsnForm.NUMBER), 0
     if asked.begin.upper() == "NOW":
-        return Csn(last_bound(folder).scn, False), asked.moment
-    return Csn(max(bound_at(folder, asked.moment).scn - 1, 0), False), asked.moment
+        return Csn(last_bound(folder).scn, CsnForm.NUMBER), asked.moment
+    return Csn(max(bound_at(folder, asked.moment).scn - 1, 0), CsnForm.NUMBER), asked.moment
 
 
 def scn_number(text: str) -> int:

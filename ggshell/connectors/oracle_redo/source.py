@@ -20,6 +20,7 @@ from ggshell.parameters.table_patterns import keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.source import LogState
 from ggshell.record.definition import TableDefinition
+from ggshell.record.transaction import Completed
 from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName
 
@@ -60,14 +61,14 @@ class RedoSource(SourceDatabase):
     def database_fact(self, detail: str) -> str | None:
         return str(folder_of(self._login)) if detail == "DBNAME" else None
 
-    def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> RedoLog:
+    def open(self, after: Completed, begin: Csn, start: LogPosition | None = None) -> RedoLog:
         """Start reading at ``start``, or at the recovery position, or on the first run after BEGIN."""
         start = start or self._start(begin)
         definitions = Definitions(self._given(), lambda name: keycols_of(self._parameters.tables, name))
         abends = self._parameters.ends_at_unreadable
         self._log = RedoLog(open_rows(self._login, start), start, self._wanted, definitions, self._tell, abends=abends)
         self._recovery = start
-        text = f"Capture begins after CSN {after}, reading redo from SCN {start.csn}, segment {start.sequence}."
+        text = f"Capture begins after CSN {after.csn}, reading redo from SCN {start.csn}, segment {start.sequence}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return self._log
 

@@ -41,6 +41,7 @@ class WriteAheadLog(SourceLog):
 
         Raises StateError if a time is given and there is no slot, DatabaseError if it belongs to another database.
         """
+        _require_lsn(asked)
         if asked.scn:
             hint = "use LSN, for example LSN 0/50056B8; SCN requires DBLOGIN SOURCEDB redo:///folder"
             raise UsageError("SCN is not valid for PostgreSQL.", hint=hint)
@@ -67,6 +68,7 @@ class WriteAheadLog(SourceLog):
         Raises StateError for a position after the end of the log, and for one before the current position that the slot
         has released.
         """
+        _require_lsn(asked)
         if asked.scn:
             raise UsageError("SCN is not valid for PostgreSQL.", hint="use LSN, for example LSN 0/50056B8")
         moment, present = group.begin_time, group.read.current
@@ -145,6 +147,14 @@ class WriteAheadLog(SourceLog):
             restart=status.restart,
             flush=status.confirmed,
             current=status.current,
+        )
+
+
+def _require_lsn(asked: AskedPosition) -> None:
+    """Raise UsageError for a position in another kind of log."""
+    if asked.in_binary_log:
+        raise UsageError(
+            "LOGNUM, LOGPOS and GTIDSET are not valid for PostgreSQL.", hint="use LSN, for example LSN 0/50056B8"
         )
 
 

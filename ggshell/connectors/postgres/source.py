@@ -25,6 +25,7 @@ from ggshell.parameters.table_patterns import TableFilter, images_of, keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.source import LogState
 from ggshell.record.image_rules import ImageRules
+from ggshell.record.transaction import Completed
 from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName, format_lsn
 
@@ -94,7 +95,7 @@ class PostgresSource(SourceDatabase):
     def database_fact(self, detail: str) -> str | None:
         return self._database.get(detail)
 
-    def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> PostgresLog:
+    def open(self, after: Completed, begin: Csn, start: LogPosition | None = None) -> PostgresLog:
         """Check the tables and the slot, and start reading after the last transaction in the trail."""
         with session.connect(self._conninfo) as connection:
             self._check_tables(connection)
@@ -105,11 +106,11 @@ class PostgresSource(SourceDatabase):
             status = slot.slot_status(connection, self._slot)
             read = self._context.checkpoint.read.current
             first = not (isinstance(read, LogPosition) and read.csn) and self._context.checkpoint.options.at_csn is None
-            held = uncaptured(connection, self._slot, after.value) if first and after == begin else None
+            held = uncaptured(connection, self._slot, after.csn.value) if first and after.csn == begin else None
         if held is not None:
             self._context.report.event(Severity.WARNING, UNCAPTURED_CODE, f"{held.text(self._context.group)}.")
-        durable = max(after.value, read.csn if isinstance(read, LogPosition) else 0)
-        if after == begin and self._context.checkpoint.options.at_csn == str(begin):
+        durable = max(after.csn.value, read.csn if isinstance(read, LogPosition) else 0)
+        if after.csn == begin and self._context.checkpoint.options.at_csn == str(begin):
             # The server skips transactions by the start of their commit records, but a CSN is the end of a commit record.
             durable = read.csn if isinstance(read, LogPosition) and read.csn else status.confirmed if status else 0
         now = self._context.checkpoint.begin.upper() == "NOW"
@@ -135,12 +136,12 @@ class PostgresSource(SourceDatabase):
             known=self._history,
             streams=self._streams,
             observer=self._tables,
-            begin=begin.value if after == begin else None,
+            begin=begin.value if after.csn == begin else None,
             ddl=self._ddl,
             sequences=self._sequences,
         )
         self._report_timeline(log.history)
-        text = f"Capture begins after CSN {after}, slot {self._slot}."
+        text = f"Capture begins after CSN {after.csn}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return log
 

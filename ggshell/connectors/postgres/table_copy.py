@@ -8,7 +8,7 @@ not be exact, because a commit is in the log a moment before other sessions see 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ggshell.connectors.connector import DatabaseFacts
 from ggshell.connectors.postgres import describe, session
 from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.vectors import Bytes, ColumnStep, Encoded, Ints, encode_steps
-from ggshell.connectors.table_source import LoadTable, Wait
+from ggshell.connectors.table_source import LoadTable, Wait, parents_first
 from ggshell.errors import ConnectionLostError, GgsError, NotFoundError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import Column, TableDefinition
@@ -120,10 +120,7 @@ class TableCopy:
             if not found and not describe.unlogged(self._connection, pattern):
                 describe.resolve(self._connection, pattern)  # raises NotFoundError
             names.update(dict.fromkeys(found))
-        ordered: dict[TableName, None] = {}
-        parents = self._parents()
-        for name in names:
-            _put_behind_parents(name, parents, ordered, set())
+        ordered = parents_first(names, self._parents())
         return [self._table(name, keys(name)) for name in ordered if name in names and wanted(name)]
 
     def left_out(self, patterns: Sequence[str], wanted: Callable[[TableName], bool]) -> list[TableName]:
@@ -221,21 +218,6 @@ class TableCopy:
             yield b"".join(parts), len(parts)
         while (last := pgconn.get_result()) is not None:
             _check(last)
-
-
-def _put_behind_parents(
-    name: TableName,
-    parents: Mapping[TableName, Sequence[TableName]],
-    ordered: dict[TableName, None],
-    on_way: set[TableName],
-) -> None:
-    """Put a table after those that it refers to. If tables refer to each other, the first one found comes last."""
-    if name in ordered or name in on_way:
-        return
-    on_way.add(name)
-    for parent in parents.get(name, ()):
-        _put_behind_parents(parent, parents, ordered, on_way)
-    ordered[name] = None
 
 
 def _copy_command(table: LoadTable, predicate: str) -> str:

@@ -51,7 +51,7 @@ def csn_form(files: Iterable[str], csn: Csn) -> Csn:
     for file in files:
         header = _facts(file, with_restarts=False).header
         if header is not None and header.first_csn is not None:
-            return csn._replace(lsn=header.first_csn.lsn)
+            return csn._replace(form=header.first_csn.form)
     return csn
 
 

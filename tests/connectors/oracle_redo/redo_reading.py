@@ -16,7 +16,7 @@ from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.record.operation import IoType
 from ggshell.record.transaction import Completed
-from ggshell.types import Csn, LogPosition, TableName
+from ggshell.types import Csn, CsnForm, LogPosition, TableName
 
 BEGINNING = LogPosition(0, 0, 0)
 Image = dict[str, bytes | None]
@@ -57,7 +57,7 @@ def capturing(
         lambda code, text: received.append((code, text)),
         abends=abends,
     )
-    capture = Capture(log, TransactionCache(limit, folder / "spill"), Completed(Csn(after, False), xids))
+    capture = Capture(log, TransactionCache(limit, folder / "spill"), Completed(Csn(after, CsnForm.NUMBER), xids))
     try:
         yield capture, log
     finally:

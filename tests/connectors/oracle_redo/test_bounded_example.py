@@ -19,7 +19,7 @@ from ggshell.pipeline.capture.bounded.store import BoundedStore, ManifestPositio
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
 from ggshell.record.transaction import Completed
-from ggshell.types import Csn, LogPosition, TableName
+from ggshell.types import Csn, CsnForm, LogPosition, TableName
 
 HERE = MachineIdentity("north", "Linux", "1")
 
@@ -61,7 +61,7 @@ class Run:
                 self.log.resume(item.xid, item.begin_place)
             self.log.expect_orphaned_rows((self.bounded.last.position, 1 << 62))
         self.start = start
-        self.capture = Capture(self.log, self.cache, Completed(Csn(0, False)))
+        self.capture = Capture(self.log, self.cache, Completed(Csn(0, CsnForm.NUMBER)))
 
     def read_to_end(self) -> None:
         while not self.capture.drained:

@@ -20,9 +20,10 @@ from ggshell.home.checkpoint import Checkpoint, GroupOptions
 from ggshell.pipeline.apply.target import CheckpointRow, Refusal, TargetColumn, TargetTable
 from ggshell.pipeline.capture.cache import OpenTransaction
 from ggshell.pipeline.capture.source import LogState
+from ggshell.record.transaction import Completed
 from ggshell.time_limit import TimeLimit
 from ggshell.trail.fileheader import Producer
-from ggshell.types import Csn, LogPosition, TableName, TrailPosition
+from ggshell.types import Csn, CsnForm, LogPosition, TableName, TrailPosition
 
 LOG: list[Entry] = []
 ROWS: dict[Any, Any] = {}
@@ -53,7 +54,7 @@ class ToyLog(SourceLog):
     title = "Toy Log"
 
     def start(self, login: LoggedIn | None, group: str, asked: AskedPosition) -> LogStart:
-        return LogStart(Csn(0, False), asked.moment, GroupOptions())
+        return LogStart(Csn(0, CsnForm.NUMBER), asked.moment, GroupOptions())
 
     def alter(self, login: LoggedIn | None, group: Checkpoint, asked: AskedPosition) -> AlteredLog:
         return AlteredLog(group, "the first record")
@@ -91,7 +92,7 @@ class ToySource(SourceDatabase):
     def producer(self, group: str) -> Producer:
         return Producer(group, "ggshell Capture", "Toy", "shop", "1")
 
-    def open(self, after: Csn, begin: Csn, start: LogPosition | None = None) -> ToyReader:
+    def open(self, after: Completed, begin: Csn, start: LogPosition | None = None) -> ToyReader:
         return ToyReader()
 
     def places(self, state: LogState, oldest: OpenTransaction | None) -> Places:

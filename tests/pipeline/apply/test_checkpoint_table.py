@@ -7,7 +7,7 @@ import pytest
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.checkpoint_table import from_columns, to_columns
 from ggshell.pipeline.apply.target import CheckpointRow, Split
-from ggshell.types import Csn, TrailPosition
+from ggshell.types import Csn, CsnForm, TrailPosition
 
 PLACE = TrailPosition(3, 4711)
 TIME = 1_700_000_000_123_456
@@ -18,7 +18,7 @@ TIME = 1_700_000_000_123_456
     [
         CheckpointRow(PLACE, None),
         CheckpointRow(PLACE, Csn(1 << 40), "77", TIME, 99, ("77",)),
-        CheckpointRow(PLACE, Csn(12, lsn=False), "5.1.9", TIME, 0, ("4.1.9", "5.1.9")),
+        CheckpointRow(PLACE, Csn(12, CsnForm.NUMBER), "5.1.9", TIME, 0, ("4.1.9", "5.1.9")),
         CheckpointRow(PLACE, Csn(5), "77", TIME, 99, ("77",), Split(Csn(6), "78", 1000)),
         CheckpointRow(PLACE, None, split=Split(Csn(6), "78", 1000)),
     ],

@@ -14,7 +14,7 @@ from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
-from ggshell.types import Csn, TableName
+from ggshell.types import Csn, CsnForm, TableName
 
 TABLE = TableDefinition(TableName("shop", "t"), (Column("c", "text"),), (0,))
 
@@ -106,7 +106,7 @@ class ListSource:
         if entry.kind == "R":
             transaction.close()
             return
-        header = TransactionHeader(name_of(entry.xid), Csn(entry.csn, False), entry.time)
+        header = TransactionHeader(name_of(entry.xid), Csn(entry.csn, CsnForm.NUMBER), entry.time)
         found.append(Committed(header, transaction))
 
     def _marks(self, transaction: OpenTransaction) -> list[bytes]:

@@ -29,7 +29,7 @@ from ggshell.pipeline.capture.decisions import Action, Decision
 from ggshell.pipeline.capture.stream import Capture
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
-from ggshell.types import Csn
+from ggshell.types import Csn, CsnForm
 
 HERE = MachineIdentity("north", "Linux", "1")
 NEW = RecoveryRecord(0, 0, 1)
@@ -95,7 +95,7 @@ class SmallExtract:
         self.started: Recovery = self.bounded.start(machine.recorded, machine.conditions, self.cache, begin)
         self.source = ListSource(machine.log, self.started.position, machine.purged, step=machine.step_records)
         after = machine.trail[-1].csn if machine.trail else 0
-        self.capture = Capture(self.source, self.cache, Completed(Csn(after, False)))
+        self.capture = Capture(self.source, self.cache, Completed(Csn(after, CsnForm.NUMBER)))
         self._volatile: list[Written] = []
         self._open: Written | None = None
 
@@ -150,7 +150,7 @@ class SmallExtract:
         if chosen.until is not None:
             return
         self.save()
-        until, csn = max(self.source.cursor, chosen.held), Csn(self.source.scn - 1, False)
+        until, csn = max(self.source.cursor, chosen.held), Csn(self.source.scn - 1, CsnForm.NUMBER)
         if action is Action.FORCE and csn <= self.capture.latest:
             return  # Until the log has advanced.
         decision = Decision(action, chosen.xid, name_of(chosen.xid), chosen.begin, until, csn, self.log_time)

@@ -11,7 +11,7 @@ from pipeline.capture.list_log import Entry, ListSource
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
 from ggshell.record.transaction import Completed
-from ggshell.types import Csn
+from ggshell.types import Csn, CsnForm
 
 LOG = [
     Entry(1, 10, "B", 1),
@@ -43,7 +43,10 @@ BEFORE = {
 def run(folder: Path, position: int, after: int, until: int | None, step: int) -> tuple[list[tuple[int, int]], Capture]:
     """The rows sent until the end time or the end of the log."""
     capture = Capture(
-        ListSource(LOG, position, step=step), TransactionCache(1 << 20, folder), Completed(Csn(after, False)), until
+        ListSource(LOG, position, step=step),
+        TransactionCache(1 << 20, folder),
+        Completed(Csn(after, CsnForm.NUMBER)),
+        until,
     )
     found: dict[int, int] = {}
     while not capture.ended:

@@ -12,7 +12,7 @@ from pipeline.capture.list_log import Entry, ListSource
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
 from ggshell.record.transaction import Completed
-from ggshell.types import Csn
+from ggshell.types import Csn, CsnForm
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,9 @@ def interleaved(seed: int) -> tuple[list[Entry], list[tuple[int, list[bytes]]]]:
 @pytest.mark.parametrize("limit", [64 << 20, 200_000], ids=["in memory", "in files"])
 def test_ten_thousand_interleaved_transactions(tmp_path: Path, limit: int) -> None:
     log, expected = interleaved(4)
-    capture = Capture(ListSource(log, 0, step=500), TransactionCache(limit, tmp_path), Completed(Csn(0, False)))
+    capture = Capture(
+        ListSource(log, 0, step=500), TransactionCache(limit, tmp_path), Completed(Csn(0, CsnForm.NUMBER))
+    )
     found: dict[int, list[bytes]] = {}
     most_open = 0
     while True:

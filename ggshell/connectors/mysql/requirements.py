@@ -1,0 +1,106 @@
+"""What a server must be set to before it can be captured, checked when an Extract is added and at each start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ggshell.connectors.mysql.session import ServerVersion, execute, variables
+from ggshell.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+UNSUITABLE: Final = "GGS-00479"
+_DAY: Final = 86_400
+_FIRST: Final = {True: (10, 5, 0), False: (8, 0, 1)}
+"""The first versions that log the names of columns: of MariaDB, and of MySQL."""
+
+
+class Setting(NamedTuple):
+    """A setting that capture requires. ``holds``: whether a value will do; ``hint``: how to set it."""
+
+    name: str
+    holds: Callable[[str], bool]
+    hint: str
+
+
+SETTINGS: Final = (
+    Setting("log_bin", lambda value: value == "ON", "set log_bin in the server's option file and restart the server"),
+    Setting("binlog_format", lambda value: value == "ROW", "SET GLOBAL binlog_format = ROW"),
+    Setting("binlog_row_image", lambda value: value.upper() == "FULL", "SET GLOBAL binlog_row_image = FULL"),
+    Setting("binlog_row_metadata", lambda value: value == "FULL", "SET GLOBAL binlog_row_metadata = FULL"),
+    Setting("server_id", lambda value: value != "0", "set server_id in the server's option file"),
+    Setting(
+        "binlog_row_value_options",
+        lambda value: not value,
+        "SET GLOBAL binlog_row_value_options = '' (no partial JSON)",
+    ),
+    Setting(
+        "binlog_transaction_compression",
+        lambda value: value == "OFF",
+        "SET GLOBAL binlog_transaction_compression = OFF",
+    ),
+)
+"""In the order in which they are reported. A server that does not have one needs none."""
+_REQUIRED: Final = frozenset({"log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata", "server_id"})
+
+
+def unmet(connection: Connection[Any], version: ServerVersion) -> list[str]:
+    """Return what is missing for capture, each with what to do; empty if the server can be captured."""
+    if version.number < _FIRST[version.mariadb]:
+        first = ".".join(map(str, _FIRST[version.mariadb]))
+        return [f"{version.product} {version.shown} does not log column names: use {version.product} {first} or newer"]
+    found = variables(connection, *(setting.name for setting in SETTINGS))
+    missing: list[str] = []
+    for setting in SETTINGS:
+        value = found.get(setting.name)
+        if value is None and setting.name not in _REQUIRED:
+            continue
+        if value is None or not setting.holds(value):
+            missing.append(f"{setting.name} is {value or 'not set'}: {setting.hint}")
+    return missing + _missing_rights(connection, version)
+
+
+def _missing_rights(connection: Connection[Any], version: ServerVersion) -> list[str]:
+    """The privileges that the user of the login lacks."""
+    grants = " ".join(str(row[0]).upper() for row in execute(connection, "SHOW GRANTS"))
+    if "ALL PRIVILEGES ON *.*" in grants or "SUPER" in grants:
+        return []
+    needed = ["REPLICATION SLAVE"]
+    needed.append("BINLOG MONITOR" if version.mariadb else "REPLICATION CLIENT")
+    names: dict[str, tuple[str, ...]] = {
+        "REPLICATION SLAVE": ("REPLICATION SLAVE", "REPLICATION REPLICA"),
+        "BINLOG MONITOR": ("BINLOG MONITOR", "REPLICATION CLIENT"),
+        "REPLICATION CLIENT": ("REPLICATION CLIENT",),
+    }
+    lacking = [name for name in needed if not any(text in grants for text in names[name])]
+    user = execute(connection, "SELECT CURRENT_USER()")[0][0]
+    return [f"{user} lacks the privilege {name}: GRANT {name} ON *.* TO the user" for name in lacking]
+
+
+def require_captured(connection: Connection[Any], version: ServerVersion) -> None:
+    """Raise DatabaseError if the server cannot be captured, with everything that is missing."""
+    missing = unmet(connection, version)
+    if missing:
+        first, _, hint = missing[0].partition(": ")
+        more = f"; also: {'; '.join(missing[1:])}" if len(missing) > 1 else ""
+        raise DatabaseError(
+            f"the server does not log what capture requires: {first}", code=UNSUITABLE, hint=f"{hint}{more}"
+        )
+
+
+def kept_days(connection: Connection[Any]) -> float:
+    """For how many days the server keeps its log; 0 if it keeps it until PURGE BINARY LOGS."""
+    found = variables(connection, "binlog_expire_logs_seconds", "expire_logs_days")
+    seconds = float(found.get("binlog_expire_logs_seconds", 0))
+    return seconds / _DAY if seconds else float(found.get("expire_logs_days", 0))
+
+
+def server_identity(connection: Connection[Any], version: ServerVersion) -> str:
+    """A text that is the same for the same server at each start, and another one for each other server."""
+    name = "server_uid" if version.mariadb else "server_uuid"
+    found = variables(connection, name, "hostname", "port", "server_id")
+    if found.get(name):
+        return found[name]
+    return ":".join(found.get(part, "") for part in ("hostname", "port", "server_id"))

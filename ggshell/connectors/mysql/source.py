@@ -1,0 +1,158 @@
+"""MariaDB or MySQL as an Extract's source: the settings that it needs, the position in its log, and what it still keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ggshell.clock import SystemClock
+from ggshell.connectors.mysql.gtids import parse_position
+from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
+from ggshell.connectors.mysql.log_files import base_of, file_number, log_end, log_files, value_of
+from ggshell.connectors.mysql.login import parse_login
+from ggshell.connectors.mysql.requirements import require_captured, server_identity
+from ggshell.connectors.mysql.session import ServerVersion, connect, server_version
+from ggshell.connectors.mysql.start_position import ReadFrom, Sought, read_from
+from ggshell.connectors.mysql.wire import ReplicationWire, server_number
+from ggshell.connectors.source import Places, SourceDatabase, SourceProcess
+from ggshell.home.checkpoint import GroupOptions
+from ggshell.home.events import Severity
+from ggshell.parameters.process_parameters import ExtractParameters
+from ggshell.parameters.table_patterns import images_of, keycols_of
+from ggshell.pipeline.capture.cache import OpenTransaction
+from ggshell.pipeline.capture.source import LogState
+from ggshell.record.transaction import Completed
+from ggshell.trail.fileheader import Producer
+from ggshell.types import Csn, CsnForm, LogPosition, TableName
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+_POSITION = 0xFFFFFFFF
+_FEW_FILES = 2
+"""With so few files left before the one that is read, the server may soon purge it."""
+
+
+class MysqlSource(SourceDatabase):
+    """A server whose binary log is captured."""
+
+    def __init__(
+        self, context: SourceProcess, parameters: ExtractParameters, wanted: Callable[[TableName], bool], login: str
+    ) -> None:
+        self._context = context
+        self._login = login
+        self._rules = TableRules(
+            wanted,
+            lambda name: keycols_of(parameters.tables, name),
+            lambda name: images_of(parameters.tables, name),
+        )
+        self._log: MysqlLog | None = None
+        self._control: Connection[Any] | None = None
+        self._version = ServerVersion(True, (0, 0, 0), "")
+        self._server = context.checkpoint.options.log_server
+        self._last = LastRead(*(context.checkpoint.options.log_last or ()))
+        self._base = 0
+        self._facts: dict[str, str] = {}
+        self._warned = ""
+
+    def noted(self, options: GroupOptions) -> GroupOptions:
+        return options._replace(
+            source_kind="mysql", log_server=self._server, log_last=(self._last.csn, self._last.gtid)
+        )
+
+    @property
+    def end(self) -> int:
+        return self._log.end if self._log is not None else 0
+
+    def producer(self, group: str) -> Producer:
+        address = parse_login(self._login)
+        with connect(self._login) as connection:
+            self._version = server_version(connection)
+        self._facts = {"DBNAME": address.database, "DBUSER": address.user, "DBVERSION": self._version.text}
+        return Producer(group, "ggshell Capture", "MySQL", address.database or address.shown, self._version.text)
+
+    @property
+    def bounded_recovery_refusal(self) -> str:
+        return "transactions are in a binary log as a whole"
+
+    def database_fact(self, detail: str) -> str | None:
+        return self._facts.get(detail)
+
+    def open(self, after: Completed, begin: Csn, start: LogPosition | None = None) -> MysqlLog:
+        """Check the server, and start reading after the last transaction in the trail."""
+        with connect(self._login) as connection:
+            self._version = server_version(connection)
+            require_captured(connection, self._version)
+            server = server_identity(connection, self._version)
+            found = read_from(connection, self._sought(after, begin), server, mariadb=self._version.mariadb)
+        process = self._context
+        number = server_number((str(process.home.root), process.group))
+        wire = ReplicationWire.open(self._login, number, found.at, f"ggshell extract {process.group}")
+        position = parse_position(found.gtid) if self._version.mariadb else {}
+        last = LastRead(self._last.csn, found.gtid) if self._last.csn else LastRead(max(found.csn - 1, 0), found.gtid)
+        self._log = MysqlLog(wire, self._rules, SystemClock(), found.base, found.csn, last, position, self._warn)
+        self._base, self._server = found.base, server
+        self._report_start(after, found)
+        return self._log
+
+    def _sought(self, after: Completed, begin: Csn) -> Sought:
+        """The last transaction that was read: in the trail or, later in the log, one of which nothing was captured."""
+        options, read = self._context.checkpoint.options, self._context.checkpoint.read
+        last = LastRead(*(options.log_last or (begin.value, "")))
+        if after.xids and after.csn.value >= last.csn:
+            gtid = next(iter(after.xids))
+            last = LastRead(after.csn.value, gtid if "-" in gtid else "")
+        elif after.csn.value > last.csn:
+            last = LastRead(after.csn.value, "")
+        self._last = last
+        recovery = read.recovery.csn if isinstance(read.recovery, LogPosition) else 0
+        return Sought(last, recovery, options.log_server)
+
+    def _report_start(self, after: Completed, found: ReadFrom) -> None:
+        text = f"Capture begins after CSN {after.csn}, {found.at.file or 'GTID'} {found.at.gtid or found.at.position}."
+        self._context.report.event(Severity.INFO, "OGG-01515", text)
+        if found.moved:
+            text = f"The login leads to another server than before: capture continues after GTID {found.gtid}."
+            self._context.report.event(Severity.WARNING, "GGS-00480", text)
+
+    def check(self) -> str | None:
+        """Check the end of the log, and whether the server still keeps what is being read; return a warning, or None."""
+        log = self._log
+        if log is None:
+            return None
+        if self._control is None:
+            self._control = connect(self._login, program=f"ggshell extract {self._context.group}")
+        end = log_end(self._control, mariadb=self._version.mariadb)
+        log.end = value_of(self._base, file_number(end.file), end.position)
+        current = (log.state.safe >> 32) - self._base
+        files = log_files(self._control)
+        behind = file_number(end.file) - current
+        warning = ""
+        if behind > _FEW_FILES and files and current - files[0].number < 1:
+            warning = (
+                f"Extract reads the oldest log file that the server keeps ({files[0].name}): it may be purged before it is"
+                f" captured. {behind} newer files exist."
+            )
+        told, self._warned = self._warned, warning
+        return warning if warning and not told else None
+
+    def places(self, state: LogState, oldest: OpenTransaction | None) -> Places:
+        if self._log is not None:
+            self._last = self._log.last_read(state.safe)
+        current = self._position(state.safe)
+        return Places(self._position(oldest.begin) if oldest is not None and oldest.begin else current, current)
+
+    def _position(self, value: int) -> LogPosition:
+        return LogPosition((value >> 32) - base_of(value >> 32), value & _POSITION, value)
+
+    def shown(self, place: int) -> dict[str, Any]:
+        return {"csn": str(Csn(place, CsnForm.LOG))}
+
+    def close(self) -> None:
+        control, self._control = self._control, None
+        if control is not None and control.open:
+            control.close()
+        self._log = None
+
+    def _warn(self, code: str, text: str) -> None:
+        self._context.report.event(Severity.WARNING, code, text)

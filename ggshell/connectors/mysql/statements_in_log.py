@@ -1,0 +1,79 @@
+"""Statements in the binary log: which of them end a transaction, which truncate a table, and which stand in place of rows."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from ggshell.types import TableName
+
+_COMMENTS = re.compile(r"/\*(?!M?!).*?\*/|(?:--[ \t]|#)[^\n]*", re.DOTALL)
+_NAME = r"(?:`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[^\s.`\";]+)"
+_TRUNCATE = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?(?:({_NAME})\s*\.\s*)?({_NAME})", re.IGNORECASE)
+_XA = re.compile(
+    r"XA\s+(START|BEGIN|END|PREPARE|COMMIT|ROLLBACK)\b\s*(.*?)\s*(?:ONE\s+PHASE)?\s*;?$", re.IGNORECASE | re.DOTALL
+)
+_ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH"})
+
+
+class StatementKind(Enum):
+    """What a statement of the log means for capture. OTHER: DDL and what changes no rows of tables."""
+
+    BEGIN = auto()
+    COMMIT = auto()
+    ROLLBACK = auto()
+    ROLLBACK_PART = auto()
+    SAVEPOINT = auto()
+    TRUNCATE = auto()
+    ROWS = auto()
+    XA_COMMIT = auto()
+    XA_ROLLBACK = auto()
+    XA_OTHER = auto()
+    OTHER = auto()
+
+
+class LoggedStatement(NamedTuple):
+    """A statement. ``table``: of TRUNCATE; ``xa``: the name of the XA transaction."""
+
+    kind: StatementKind
+    table: TableName | None = None
+    xa: str = ""
+
+
+_FIRST_WORDS: Final = {
+    "BEGIN": StatementKind.BEGIN,
+    "START": StatementKind.BEGIN,
+    "COMMIT": StatementKind.COMMIT,
+    "SAVEPOINT": StatementKind.SAVEPOINT,
+    "RELEASE": StatementKind.SAVEPOINT,
+}
+_XA_KINDS: Final = {"COMMIT": StatementKind.XA_COMMIT, "ROLLBACK": StatementKind.XA_ROLLBACK}
+
+
+def read_statement(text: str, database: str) -> LoggedStatement:
+    """Return what a statement of the log is. ``database``: the one in which it ran."""
+    plain = _COMMENTS.sub(" ", text).strip()
+    words = plain[:200].upper().split(None, 2)
+    first = words[0].rstrip(";") if words else ""
+    if first in _FIRST_WORDS:
+        return LoggedStatement(_FIRST_WORDS[first])
+    if first == "ROLLBACK":
+        part = len(words) > 1 and words[1] == "TO"
+        return LoggedStatement(StatementKind.ROLLBACK_PART if part else StatementKind.ROLLBACK)
+    if first == "XA":
+        match = _XA.match(plain)
+        kind = _XA_KINDS.get(match[1].upper(), StatementKind.XA_OTHER) if match else StatementKind.XA_OTHER
+        return LoggedStatement(kind, xa="".join(match[2].split()) if match else "")
+    if first == "TRUNCATE":
+        match = _TRUNCATE.match(plain)
+        if match is not None:
+            return LoggedStatement(
+                StatementKind.TRUNCATE, TableName(_plain(match[1]) if match[1] else database, _plain(match[2]))
+            )
+    return LoggedStatement(StatementKind.ROWS if first in _ROWS else StatementKind.OTHER)
+
+
+def _plain(name: str) -> str:
+    quote = name[0]
+    return name[1:-1].replace(quote * 2, quote) if quote in '`"' else name

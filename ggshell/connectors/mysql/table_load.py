@@ -1,0 +1,316 @@
+"""Reads whole tables of MariaDB or MySQL as of one consistent snapshot, with the same text for each value as the log.
+
+The snapshot is an InnoDB transaction. MariaDB shows the position in the log that belongs to it; for MySQL, a global read lock
+is held for the moment between the snapshot and the position.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from ggshell.connectors.connector import DatabaseFacts
+from ggshell.connectors.mysql.binlog.cells import Cells, Step, assemble
+from ggshell.connectors.mysql.binlog.numbers import float_cells
+from ggshell.connectors.mysql.binlog.strings import shape_text
+from ggshell.connectors.mysql.log_files import file_number, log_end, value_of
+from ggshell.connectors.mysql.logged_in import SYSTEM_SCHEMAS
+from ggshell.connectors.mysql.login import parse_login
+from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version, translated
+from ggshell.connectors.table_source import LoadTable, Wait, parents_first
+from ggshell.errors import DatabaseError, NotFoundError
+from ggshell.record.change import ChangeBatch
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
+from ggshell.types import Csn, CsnForm, TableName, split_name
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+BATCH_ROWS: Final = 4000
+BATCH_BYTES: Final = 4 << 20
+_TEXT_TYPES: Final = frozenset({"enum", "set"})
+_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+_SHAPES: Final = frozenset(
+    {
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+        "geomcollection",
+    }
+)
+OPAQUE_TYPES: Final = frozenset({"uuid", "inet4", "inet6"})
+"""Types of MariaDB whose values are bytes in the log, with nothing that says what they are."""
+
+
+class SourceColumn(NamedTuple):
+    """A column of a table. ``kind``: the type's name; ``type``: with its length or precision."""
+
+    name: str
+    kind: str
+    type: str
+    nullable: bool
+
+    @property
+    def expression(self) -> str:
+        """What to select, so that the result is the text of the log, or can be turned into it."""
+        name = quote_name(self.name)
+        if self.kind == "bit":
+            return f"LPAD(BIN({name}), {self.type.partition('(')[2].rstrip(')')}, '0')"
+        if self.kind in _BYTES:
+            return f"CONCAT('\\\\x', LOWER(HEX({name})))"
+        return f"{name} + 0e0" if self.kind in ("float", "double") else name
+
+    def cells(self, values: list[bytes]) -> Cells:
+        if self.kind in ("float", "double"):
+            found = np.array([float(value) for value in values], dtype=np.float64)
+            return float_cells(found.astype(np.float32) if self.kind == "float" else found)
+        return Cells.of([shape_text(value) for value in values] if self.kind in _SHAPES else values)
+
+
+class MysqlTables:
+    """A server whose tables are loaded."""
+
+    def __init__(self, login: str) -> None:
+        self._login = login
+
+    def facts(self) -> DatabaseFacts:
+        address = parse_login(self._login)
+        with connect(self._login) as connection:
+            return DatabaseFacts(address.database, address.user, server_version(connection).text)
+
+    def snapshot(self, group: str, wait: Wait) -> TableSnapshotOfServer | None:
+        return TableSnapshotOfServer(connect(self._login, program=f"ggshell extract {group}"), wait)
+
+
+class TableSnapshotOfServer:
+    """A snapshot. ``csn`` is the last commit that it contains; ``time`` is in microseconds since 1970."""
+
+    def __init__(self, connection: Connection[Any], wait: Wait) -> None:
+        self._connection = connection
+        self._wait = wait
+        try:
+            self.csn = Csn(_begin(connection), CsnForm.LOG)
+        except BaseException:
+            connection.close()
+            raise
+        ((seconds,),) = execute(connection, "SELECT UNIX_TIMESTAMP(NOW(6))")
+        self.time = int(seconds * 1_000_000)
+
+    def tables(
+        self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
+    ) -> list[LoadTable]:
+        every = self._all()
+        names: dict[TableName, None] = {}
+        for pattern in patterns:
+            found = [name for name in every if _matches(name, pattern)]
+            if not found:
+                raise NotFoundError(f"no table matches {pattern}", hint="check the name, and whether it needs quotes")
+            names.update(dict.fromkeys(found))
+        ordered = parents_first(names, self._parents())
+        return [self._table(name, keys(name)) for name in ordered if name in names and wanted(name)]
+
+    def left_out(self, patterns: Sequence[str], wanted: Callable[[TableName], bool]) -> list[TableName]:
+        return []
+
+    def about(self, table: TableName) -> int:
+        rows = execute(
+            self._connection,
+            "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            list(table),
+        )
+        return int(rows[0][0] or 0) if rows else 0
+
+    def read(self, number: int, table: LoadTable, predicate: str = "") -> Iterator[ChangeBatch]:
+        """Return the rows of a table. If ``wait`` says to end, the batches stop without the end of the transaction."""
+        header = TransactionHeader(f"load.{self.csn.value}.{number}", self.csn, self.time, self.csn.value)
+        columns = self._columns(table.definition.name)
+        held: ChangeBatch | None = None
+        for rows in self._rows(table, columns, predicate):
+            if held is not None:
+                yield held
+            held = _batch(table.definition, columns, rows, header, begins=held is None)
+            if not self._wait(self._descriptor):
+                return
+        if held is not None:
+            (piece,) = held.pieces
+            yield held.take(slice(None), (TransactionPiece(header, 0, piece.count, piece.begins, True),))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def _descriptor(self) -> int:
+        driver: Any = self._connection
+        return int(driver._sock.fileno())
+
+    def _rows(self, table: LoadTable, columns: list[SourceColumn], predicate: str) -> Iterator[list[tuple[Any, ...]]]:
+        """The rows as the server sends them, in lists of limited size. Values are bytes, or None for NULL."""
+        from pymysql.cursors import SSCursor
+
+        driver: Any = self._connection
+        kept = driver.decoders, driver.use_unicode
+        driver.decoders, driver.use_unicode = {}, False
+        try:
+            with translated(), driver.cursor(SSCursor) as cursor:
+                cursor.execute(_selection(table.definition.name, columns, predicate))
+                rows: list[tuple[Any, ...]] = []
+                size = 0
+                for row in cursor.fetchall_unbuffered():
+                    rows.append(row)
+                    size += sum(len(value) for value in row if value is not None)
+                    if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
+                        yield rows
+                        rows, size = [], 0
+                if rows:
+                    yield rows
+        finally:
+            driver.decoders, driver.use_unicode = kept
+
+    def _all(self) -> list[TableName]:
+        found = execute(
+            self._connection,
+            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE',"
+            " 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN %s ORDER BY 1, 2",
+            [SYSTEM_SCHEMAS],
+        )
+        return [TableName(owner, name) for owner, name in found]
+
+    def _parents(self) -> dict[TableName, list[TableName]]:
+        """The tables that each table refers to."""
+        rows = execute(
+            self._connection,
+            "SELECT TABLE_SCHEMA, TABLE_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME FROM"
+            " information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_NAME IS NOT NULL",
+        )
+        found: dict[TableName, list[TableName]] = {}
+        for owner, name, parent_owner, parent in rows:
+            found.setdefault(TableName(owner, name), []).append(TableName(parent_owner, parent))
+        return found
+
+    def _columns(self, table: TableName) -> list[SourceColumn]:
+        return source_columns(self._connection, table)
+
+    def _table(self, name: TableName, keycols: tuple[str, ...]) -> LoadTable:
+        columns = self._columns(name)
+        for column in columns:
+            if column.kind in OPAQUE_TYPES:
+                raise DatabaseError(
+                    f"column {column.name} of {name} has the type {column.kind}, which the log does not name",
+                    code="GGS-00481",
+                    hint="leave the table out with TABLEEXCLUDE, or change the type to char or binary",
+                )
+        key = keycols or tuple(
+            str(row[0])
+            for row in execute(
+                self._connection,
+                "SELECT COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND"
+                " INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
+                list(name),
+            )
+        )
+        names = [column.name for column in columns]
+        definition = TableDefinition(
+            name,
+            tuple(Column(column.name, column.type, 0, column.nullable) for column in columns),
+            tuple(names.index(each) for each in key if each in names),
+        )
+        return LoadTable(definition)
+
+
+def source_columns(connection: Connection[Any], table: TableName) -> list[SourceColumn]:
+    """The columns of a table, invisible ones included, in the order of the log."""
+    rows = execute(
+        connection,
+        "SELECT COLUMN_NAME, LOWER(DATA_TYPE), LOWER(COLUMN_TYPE), IS_NULLABLE FROM information_schema.COLUMNS"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION",
+        list(table),
+    )
+    return [
+        SourceColumn(name, kind, kind if kind in _TEXT_TYPES else _plain_type(str(whole)), nullable == "YES")
+        for name, kind, whole, nullable in rows
+    ]
+
+
+def _plain_type(text: str) -> str:
+    """A type without the display width of integers and without comments of the server."""
+    text = text.partition(" /*")[0]
+    head, _, rest = text.partition("(")
+    if head.endswith("int"):
+        return head + (" unsigned" if "unsigned" in rest else "")
+    return text
+
+
+def _begin(connection: Connection[Any]) -> int:
+    """Take a snapshot; return the CSN's value of the last commit in it: the position before the next transaction."""
+    version = server_version(connection)
+    execute(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    if version.mariadb:
+        execute(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        found = dict(execute(connection, "SHOW STATUS LIKE 'binlog_snapshot_%%'", []))
+        named = {str(name).lower(): str(value) for name, value in found.items()}
+        file, position = named.get("binlog_snapshot_file", ""), int(named.get("binlog_snapshot_position") or 0)
+    else:
+        execute(connection, "FLUSH TABLES WITH READ LOCK")
+        execute(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        end = log_end(connection, mariadb=False)
+        file, position = end.file, end.position
+        execute(connection, "UNLOCK TABLES")
+    if not file:
+        raise DatabaseError("the server writes no binary log", hint="start it with log_bin")
+    return value_of(0, file_number(file), position) - 1
+
+
+def _matches(name: TableName, pattern: str) -> bool:
+    try:
+        owner, table = split_name(pattern)
+    except ValueError:
+        return False
+    return fnmatch.fnmatchcase(name.owner, owner) and fnmatch.fnmatchcase(name.name, table)
+
+
+def _selection(table: TableName, columns: list[SourceColumn], predicate: str) -> str:
+    selected = ", ".join(column.expression for column in columns)
+    return f"SELECT {selected} FROM {quote_name(table.owner)}.{quote_name(table.name)} {predicate}"
+
+
+def _batch(
+    definition: TableDefinition,
+    columns: list[SourceColumn],
+    rows: list[tuple[Any, ...]],
+    header: TransactionHeader,
+    *,
+    begins: bool,
+) -> ChangeBatch:
+    count = len(rows)
+    images = assemble(
+        [_step(index, column, [row[index] for row in rows]) for index, column in enumerate(columns)], count
+    )
+    return ChangeBatch(
+        tables=(definition,),
+        table=np.zeros(count, dtype=np.uint16),
+        io_type=np.full(count, int(IoType.INSERT), dtype=np.uint8),
+        position=np.full(count, header.csn.value, dtype=np.uint64),
+        buffer=images.buffer.tobytes(),
+        start=images.start,
+        length=images.length,
+        rba=np.zeros(count, dtype=np.int64),
+        pieces=(TransactionPiece(header, 0, count, begins, False),),
+    )
+
+
+def _step(index: int, column: SourceColumn, values: list[bytes | None]) -> Step:
+    known = [value for value in values if value is not None]
+    if len(known) == len(values):
+        return Step(index, None, column.cells(known))
+    null = np.fromiter((value is None for value in values), dtype=bool, count=len(values))
+    return Step(index, np.flatnonzero(~null), column.cells(known), np.flatnonzero(null))

@@ -1,0 +1,144 @@
+"""Capture from MariaDB's binary log: every committed change once and in order, through kills, restarts and new files."""
+
+from __future__ import annotations
+
+import random
+import threading
+from contextlib import closing
+
+import pytest
+from mariadb_home import MariadbHome
+from mariadb_servers import execute
+
+from ggshell.connectors.mysql.session import connect
+
+ITEMS = "CREATE TABLE items (id INT PRIMARY KEY, name VARCHAR(40))"
+
+
+def _insert(login: str, first: int, count: int, step: int = 1) -> None:
+    """Insert rows with rising numbers, ``step`` in each transaction."""
+    with closing(connect(login)) as connection, connection.cursor() as cursor:
+        for number in range(first, first + count, step):
+            rows = ", ".join(f"({each}, 'row {each}')" for each in range(number, number + step))
+            cursor.execute(f"INSERT INTO items VALUES {rows}")
+
+
+def test_begin_now_captures_what_commits_afterwards(capture: MariadbHome) -> None:
+    capture.execute(ITEMS, "INSERT INTO items VALUES (1, 'before')")
+    added = capture.add()
+    assert "Capture begins at log file" in added
+    capture.execute("INSERT INTO items VALUES (2, 'a')", "INSERT INTO items VALUES (3, 'b'), (4, 'c')")
+    capture.start()
+    capture.wait_for_ids([2, 3, 4])
+    capture.execute("UPDATE items SET name = 'x' WHERE id = 3", "DELETE FROM items WHERE id = 4", "TRUNCATE items")
+    capture.execute("INSERT INTO items VALUES (5, 'e')")
+    capture.wait_for_ids([2, 3, 4, 3, 4, 0, 5])
+    capture.run("STOP EXTRACT ext1")
+    shown = capture.run("INFO EXTRACT ext1, SHOWCH")
+    assert "MySQL Binary Log" in shown
+    assert "LogNum: " in shown
+    assert f"GTID: {execute(capture.login, 'SELECT @@gtid_binlog_pos')[0][0]}" in shown
+
+
+def test_rolled_back_changes_are_not_captured(capture: MariadbHome) -> None:
+    capture.execute(ITEMS)
+    capture.add()
+    capture.start()
+    with closing(connect(capture.login)) as connection, connection.cursor() as cursor:
+        for statement in (
+            "BEGIN", "INSERT INTO items VALUES (1, 'a')", "ROLLBACK",
+            "BEGIN", "INSERT INTO items VALUES (2, 'b')", "SAVEPOINT s", "INSERT INTO items VALUES (3, 'c')",
+            "ROLLBACK TO s", "INSERT INTO items VALUES (4, 'd')", "COMMIT",
+            "XA START 'x'", "INSERT INTO items VALUES (5, 'e')", "XA END 'x'", "XA PREPARE 'x'", "XA ROLLBACK 'x'",
+            "INSERT INTO items VALUES (6, 'f')",
+        ):  # fmt: skip
+            cursor.execute(statement)
+    capture.wait_for_ids([2, 4, 6])
+
+
+def test_a_prepared_transaction_is_captured_at_its_commit_also_after_a_restart(capture: MariadbHome) -> None:
+    capture.execute(ITEMS)
+    capture.add()
+    capture.start()
+    with closing(connect(capture.login)) as connection, connection.cursor() as cursor:
+        for statement in (
+            "XA START 'a','b'",
+            "INSERT INTO items VALUES (1, 'a')",
+            "XA END 'a','b'",
+            "XA PREPARE 'a','b'",
+        ):
+            cursor.execute(statement)
+        _insert(capture.login, 2, 3)
+        capture.wait_for_ids([2, 3, 4])
+        capture.run("STOP EXTRACT ext1")
+        assert capture.checkpoint.read.recovery < capture.checkpoint.read.current  # type: ignore[operator]
+        capture.start()
+        _insert(capture.login, 5, 1)
+        capture.wait_for_ids([2, 3, 4, 5])
+        cursor.execute("XA COMMIT 'a','b'")
+    capture.wait_for_ids([2, 3, 4, 5, 1])
+
+
+def test_killed_at_any_moment_it_loses_nothing_and_captures_nothing_twice(
+    capture: MariadbHome, request: pytest.FixtureRequest
+) -> None:
+    chance, count = random.Random(3), 3000
+    capture.execute(ITEMS)
+    capture.add()
+    writer = threading.Thread(target=_insert, args=(capture.login, 1, count, 3))
+    writer.start()
+    capture.start()
+    for _ in range(request.config.getoption("--rounds") or 3):
+        wanted = len(capture.ids()) + chance.randrange(1, 400)
+        if writer.is_alive():
+            capture.wait_for_ids_at_least(min(wanted, count))
+        capture.kill()
+        capture.execute("FLUSH BINARY LOGS")
+        capture.start()
+    writer.join()
+    capture.wait_for_ids(list(range(1, count + 1)))
+
+
+def test_a_column_added_in_mid_stream_is_captured(capture: MariadbHome) -> None:
+    capture.execute(ITEMS)
+    capture.add()
+    capture.execute("INSERT INTO items VALUES (1, 'a')", "ALTER TABLE items ADD extra INT FIRST")
+    capture.execute(
+        "INSERT INTO items VALUES (7, 2, 'b')", "ALTER TABLE items DROP extra", "INSERT INTO items VALUES (3, 'c')"
+    )
+    capture.start()
+    capture.wait_for_ids([1, 7, 3])
+    assert capture.rows() == [(1, b"a"), (7, b"2"), (3, b"c")]
+
+
+@pytest.mark.parametrize(
+    "begin", ["LOGNUM {number}, LOGPOS 0", "GTIDSET '{gtid}'", "LOGNUM {number}, LOGPOS {position}"]
+)
+def test_begin_at_a_file_a_position_or_a_gtid(capture: MariadbHome, begin: str) -> None:
+    capture.execute(ITEMS, "FLUSH BINARY LOGS", "INSERT INTO items VALUES (1, 'a')")
+    ((gtid,),) = execute(capture.login, "SELECT @@gtid_binlog_pos")
+    ((file, position, *_),) = execute(capture.login, "SHOW MASTER STATUS")
+    capture.execute("INSERT INTO items VALUES (2, 'b')")
+    capture.add(begin.format(number=int(file.rpartition(".")[2]), position=position, gtid=gtid))
+    capture.start()
+    capture.wait_for_ids([1, 2] if begin.endswith("LOGPOS 0") else [2])
+
+
+def test_begin_at_a_time_captures_what_committed_since(capture: MariadbHome) -> None:
+    capture.execute(ITEMS, "SET timestamp = 1000000000", "INSERT INTO items VALUES (1, 'a')")
+    ((moment,),) = execute(capture.login, "SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s')")
+    capture.execute("INSERT INTO items VALUES (2, 'b')")
+    capture.add(f"BEGIN {moment}")
+    capture.start()
+    capture.wait_for_ids([2])
+
+
+def test_settings_that_capture_needs_are_named_with_what_to_set(capture: MariadbHome) -> None:
+    capture.execute(ITEMS, "SET GLOBAL binlog_row_image = 'MINIMAL'", "SET GLOBAL binlog_row_metadata = 'MINIMAL'")
+    try:
+        refused = capture.run(f"DBLOGIN SOURCEDB {capture.login}", "ADD EXTRACT ext1, TRANLOG, BEGIN NOW", fails=True)
+    finally:
+        capture.execute("SET GLOBAL binlog_row_image = 'FULL'", "SET GLOBAL binlog_row_metadata = 'FULL'")
+    assert "binlog_row_image is MINIMAL" in refused
+    assert "SET GLOBAL binlog_row_image = FULL" in refused
+    assert "SET GLOBAL binlog_row_metadata = FULL" in refused

@@ -1,0 +1,170 @@
+"""Bad days of the server: it ends, purges or resets its log, drops a slow reader, or another one takes over."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from mariadb_home import EXT1, MariadbHome
+from mariadb_servers import DURABLE, execute, private_server
+from processes import until
+from service_client import free_port
+
+from ggshell.connectors.mysql.session import connect
+from ggshell.demo.mariadb_server import REPLICATION_SETTINGS, MariadbServer
+from ggshell.home.process_file import state_of
+
+ITEMS = "CREATE TABLE items (id INT PRIMARY KEY, name VARCHAR(40))"
+DATABASE = "shop"
+
+
+@pytest.fixture
+def server(mariadb_binaries: Path, port: int) -> Iterator[MariadbServer]:
+    """A server of its own, with an empty database."""
+    with private_server(port) as found:
+        execute(found.login(), f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", ITEMS)
+        yield found
+
+
+@pytest.fixture
+def capture(tmp_path: Path, server: MariadbServer) -> Iterator[MariadbHome]:
+    found = MariadbHome(tmp_path, server.login(DATABASE))
+    found.add()
+    yield found
+    found.close()
+
+
+def _insert(login: str, *numbers: int) -> None:
+    execute(login, *(f"INSERT INTO items VALUES ({number}, 'row {number}')" for number in numbers))
+
+
+def _restart(server: MariadbServer) -> None:
+    server.start({**REPLICATION_SETTINGS, **DURABLE})
+
+
+def test_it_continues_after_the_server_was_killed_or_stopped(capture: MariadbHome, server: MariadbServer) -> None:
+    capture.start()
+    _insert(capture.login, 1, 2)
+    capture.wait_for_ids([1, 2])
+    server.kill()
+    _restart(server)
+    _insert(capture.login, 3)
+    capture.wait_for_ids([1, 2, 3])
+    server.stop()
+    _restart(server)
+    _insert(capture.login, 4, 5)
+    capture.wait_for_ids([1, 2, 3, 4, 5])
+
+
+def test_a_purged_log_is_refused_by_one_sentence(capture: MariadbHome, server: MariadbServer) -> None:
+    capture.start()
+    _insert(capture.login, 1)
+    capture.wait_for_ids([1])
+    capture.run("STOP EXTRACT ext1")
+    _insert(capture.login, 2)
+    execute(capture.login, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+    ((file, *_),) = execute(capture.login, "SHOW MASTER STATUS")
+    execute(capture.login, f"PURGE BINARY LOGS TO '{file}'")
+    capture.start()
+    report = capture.abended_report()
+    assert "GGS-00474" in report
+    assert "purged" in report
+    assert capture.ids() == [1]
+
+
+def test_files_that_were_captured_may_be_purged(capture: MariadbHome, server: MariadbServer) -> None:
+    capture.start()
+    _insert(capture.login, 1)
+    capture.wait_for_ids([1])
+    capture.run("STOP EXTRACT ext1")
+    execute(capture.login, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+    ((file, *_),) = execute(capture.login, "SHOW MASTER STATUS")
+    execute(capture.login, f"PURGE BINARY LOGS TO '{file}'")
+    _insert(capture.login, 2)
+    capture.start()
+    capture.wait_for_ids([1, 2])
+
+
+def test_reset_master_is_refused_even_if_the_same_gtids_exist_again(
+    capture: MariadbHome, server: MariadbServer
+) -> None:
+    capture.start()
+    _insert(capture.login, 1, 2)
+    capture.wait_for_ids([1, 2])
+    capture.run("STOP EXTRACT ext1")
+    execute(capture.login, "RESET MASTER")
+    _insert(capture.login, *range(3, 20))
+    capture.start()
+    report = capture.abended_report()
+    assert "GGS-00474" in report
+    assert "RESET MASTER" in report
+    assert capture.ids() == [1, 2]
+    capture.run(f"DBLOGIN SOURCEDB {capture.login}", "ALTER EXTRACT ext1, BEGIN NOW", "START EXTRACT ext1")
+    _insert(capture.login, 20, 21)
+    capture.wait_for_ids([1, 2, 20, 21])
+
+
+def test_another_server_takes_over_by_gtid(tmp_path: Path, server: MariadbServer, capture: MariadbHome) -> None:
+    with ExitStack() as stack:
+        replica = stack.enter_context(private_server(free_port(), {"server-id": "2", "log-slave-updates": "1"}))
+        execute(
+            replica.login(),
+            "FLUSH BINARY LOGS",
+            f"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {server.port}, MASTER_USER = 'root',"
+            " MASTER_USE_GTID = slave_pos, MASTER_SSL = 0",
+            "START SLAVE",
+        )
+        capture.start()
+        _insert(capture.login, 1, 2, 3)
+        capture.wait_for_ids([1, 2, 3])
+        capture.kill()
+        _insert(capture.login, 4)
+
+        def arrived() -> bool:
+            return execute(
+                replica.login(), "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_NAME = 'items'"
+            ) == [(1,)] and execute(replica.login(DATABASE), "SELECT COUNT(*) FROM items") == [(4,)]
+
+        until("the replica has the rows", arrived)
+        server.kill()
+        execute(replica.login(), "STOP SLAVE", "RESET SLAVE ALL")
+        capture.lead_to(replica.login(DATABASE))
+        _insert(capture.login, 5)
+        capture.start()
+        capture.wait_for_ids([1, 2, 3, 4, 5])
+        capture.kill()
+        _insert(capture.login, 6)
+        capture.start()
+        capture.wait_for_ids([1, 2, 3, 4, 5, 6])
+        assert "another server" in capture.home.report("EXT1").with_name("EXT10.rpt").read_text()
+
+
+def test_a_slow_reader_that_the_server_drops_misses_nothing_and_gets_nothing_twice(
+    capture: MariadbHome, server: MariadbServer
+) -> None:
+    """The server ends the connection in the middle of an event, while the Extract does not read (SIGSTOP)."""
+    capture.start()
+    _insert(capture.login, 1)
+    capture.wait_for_ids([1])
+    process = state_of(capture.home.process(*EXT1))[1]
+    assert process is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        with closing(connect(capture.login)) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE large (id INT PRIMARY KEY, data LONGBLOB)")
+            for number in range(100, 120):
+                cursor.execute("INSERT INTO large VALUES (%s, REPEAT('x', 1000000))", [number])
+        dumps = "SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'"
+        writing = f"{dumps} AND STATE = 'Writing to net'"
+        until("the server waits for the reader", lambda: len(execute(capture.login, writing)) == 1)
+        ((number,),) = execute(capture.login, dumps)
+        execute(capture.login, f"KILL {number}")
+        until("the server has dropped the reader", lambda: not execute(capture.login, dumps))
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    _insert(capture.login, 2)
+    capture.wait_for_ids([1, *range(100, 120), 2])
