@@ -132,14 +132,20 @@ def read_columnar(
 
 
 def read_batches(
-    path: Path, *, first: int = 0, last: int | None = None, keys: Keys | None = None, known: Context | None = None
+    path: Path,
+    predicate: RowFilter = EVERYTHING,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    keys: Keys | None = None,
+    known: Context | None = None,
 ) -> Iterator[ChangeBatch]:
     """Return the rows of a range as batches of changes, decrypted; the range is that of ``read_columnar``.
 
     Raises TrailError for damage and for encrypted values without ``keys``, NotFoundError if the file does not exist.
     """
     _require_keys(path, keys)
-    for found in _parts(path, EVERYTHING, first, last, OnDamage.RAISE, keys, known):
+    for found in _parts(path, predicate, first, last, OnDamage.RAISE, keys, known):
         if isinstance(found, ChangeBatch):
             yield found
 

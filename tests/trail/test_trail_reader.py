@@ -174,7 +174,7 @@ def test_interleaved_transactions_are_refused_by_writer_and_reader(tmp_path: Pat
 
 def test_a_changed_definition_gets_a_new_index_between_rows(tmp_path: Path) -> None:
     name = TrailName(tmp_path, "ea")
-    wider = TableDefinition(A.name, (*A.columns, Column("more", "text", 25)), (0,))
+    wider = TableDefinition(A.name, (*A.columns, Column("more", "text", 25, True, 7)), (0,))
     long = TableDefinition(TableName("x", "y"), tuple(Column(f"c{at}" * 9, "t" * 60) for at in range(900)), ())
     batches = [
         make_batch([Tx(csn, [Row(table, IoType.INSERT, b"x")])]) for csn, table in enumerate([A, wider, A, long, B])

@@ -22,10 +22,11 @@ from ggshell.cli.groups import (
 )
 from ggshell.cli.load_overlap import open_loads, overtaken
 from ggshell.cli.registry import command
-from ggshell.cli.replicat_rows import forget_applied, unapplied
+from ggshell.cli.replicat_rows import folder_target, forget_applied, unapplied
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
 from ggshell.errors import ConflictError, GgsError, UsageError
+from ggshell.groups.start_position import StartPosition
 from ggshell.home.checkpoint import ReplicatKind
 
 _MANAGER = ("MANAGER", "MGR")
@@ -111,10 +112,7 @@ def start(
         parse_start_position.require_one(group_name)
         found = one(session, kinds, group_name)
         if asked is not None and found.checkpoint.options.replicat_kind is ReplicatKind.LAKE:
-            raise UsageError(
-                f"{found.name} delivers to a lake, whose batches determine where it continues.",
-                hint="set the start position with BEGIN, or EXTSEQNO and EXTRBA, of ADD REPLICAT",
-            )
+            _require_csn_for_lake(session, found, asked)
         if dryrun:
             wanted = asked or parse_start_position.kept_position(found)
             place = parse_start_position.position_of(session, found, wanted)
@@ -141,6 +139,15 @@ def start(
         done = _each(session, kinds, group_name, lambda found: _start(session, found), running=False)
     beyond = [note for each in started for note in parse_start_position.beyond_note(session, each, asked)]
     return done._replace(notes=(*overtaken(session, started, loads), *beyond))
+
+
+def _require_csn_for_lake(session: Session, found: View, asked: StartPosition) -> None:
+    """Raise UsageError unless a lake can begin at a position: at a CSN, before its first batch."""
+    if asked.skip or folder_target(session, found.checkpoint.options.target, found.group).delivered() is not None:
+        raise UsageError(
+            f"{found.name} delivers to a lake, whose batches determine where it continues.",
+            hint="use ATCSN or AFTERCSN before the first batch, or the options BEGIN, EXTSEQNO and EXTRBA of ADD REPLICAT",
+        )
 
 
 def _start_together(session: Session, kinds: Kinds, pattern: str) -> Message:

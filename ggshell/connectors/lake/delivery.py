@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
-from ggshell.connectors.lake.forms import LakeBatch, LakeTables
+from ggshell.connectors.lake.forms import LakeBatch, LakeTables, TableChange
 from ggshell.connectors.lake.net_effects import NetEffects, composed
-from ggshell.connectors.lake.rows import table_change
+from ggshell.connectors.lake.rows import Rules, table_change
 from ggshell.connectors.lake.slices import SlicePart, SliceTask
 from ggshell.query.trail_read import HomeKeys
 from ggshell.record.operation import IoType
-from ggshell.types import TableName, TrailPosition
+from ggshell.types import Csn, TableName, TrailPosition
 
 Wanted = Callable[[TableName], bool]
 Count = Callable[[TableName, int, int], None]
@@ -41,7 +41,9 @@ class LakeDelivery:
         count: Count,
         told: Callable[[str], None],
         keys: HomeKeys | None = None,
+        least: Csn | None = None,
     ) -> None:
+        """``least``: the CSN of the first transaction that is delivered; the trail can contain earlier ones."""
         self.committed = log.latest()
         self._tables = tables
         self._log = log
@@ -49,7 +51,9 @@ class LakeDelivery:
         self._count = count
         self._told = told
         self._keys = keys
+        self._least = least
         self._explained: set[TableName] = set()
+        self._said: set[str] = set()
 
     def write(self, run: Run, number: int) -> None:
         """Write a batch unless it is already committed. Raises ApplyError, DiskError, TrailError."""
@@ -59,7 +63,7 @@ class LakeDelivery:
         if done is not None:
             self._log.require_there(done)
         ahead = self._ahead([None])
-        task = SliceTask(self._wanted, self._keys, self._tables.log_layout(number), ahead)
+        task = SliceTask(self._wanted, self._keys, self._tables.log_layout(number), ahead, least=self._least)
         parts = sorted(run(task), key=lambda part: part.order)
         last = max((part.last for part in parts if part.last is not None), default=None)
         if last is None:
@@ -109,9 +113,12 @@ class LakeDelivery:
         """Write the change of a table's current rows."""
         if not effects.definition.key or not (effects.keys or effects.cleared):
             return
-        change = table_change(effects, self._tables.held(name, batch), self._tables.fitting)
-        if change.changed:
-            self._told(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
+        rules = Rules(self._tables.fitting, self._tables.widens)
+        change = table_change(effects, self._tables.held(name, batch), rules)
+        for text in _column_messages(change):
+            if text not in self._said:
+                self._said.add(text)
+                self._told(text)
         self._tables.apply(change, batch)
         versions[str(name)] = batch.number
 
@@ -124,6 +131,20 @@ class LakeDelivery:
         for name in sorted(sequences - self._explained):
             self._told(f"{name} is a sequence: its values are not applied to a lake.")
         self._explained |= keyless | sequences
+
+
+def _column_messages(change: TableChange) -> list[str]:
+    """What the administrator should know about changed columns."""
+    name, found = change.definition.name, []
+    if change.changed:
+        found.append(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
+    found += [f"Column {old} of {name} is renamed to {new}." for old, new in change.renamed]
+    found += [f"Column {each.name} of {name} is widened to {each.type}." for each in change.widened]
+    found += [
+        f"Column {each} of {name} was dropped or renamed at the source: it stays in the lake, and new rows have NULL."
+        for each in change.dropped
+    ]
+    return found
 
 
 def _summed(parts: list[SlicePart]) -> dict[tuple[TableName, int], int]:

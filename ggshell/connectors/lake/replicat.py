@@ -24,6 +24,7 @@ from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateE
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.progress import ReadingProgress
+from ggshell.groups.start_position import StartPosition
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
@@ -86,7 +87,9 @@ class LakeReplicat:
         self._held.enter_context(self._log.held())
         tables = open_tables(self._target, context.group, index_cache(context.home, context.group))
         self._keys = HomeKeys.of(context.home, wallet_of(context.home))
-        self._delivery = LakeDelivery(tables, self._log, self._wanted, self._counted, self._warn, self._keys)
+        asked = StartPosition.of(checkpoint.options)
+        least = asked.least if asked is not None and asked.csn else None
+        self._delivery = LakeDelivery(tables, self._log, self._wanted, self._counted, self._warn, self._keys, least)
         self._saved: LakeCommit | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)

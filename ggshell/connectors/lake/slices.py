@@ -26,9 +26,9 @@ from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import TWO_IMAGES, IoType
 from ggshell.trail.arrow import ArrowRows, ColumnValues
-from ggshell.trail.columnar import read_batches
+from ggshell.trail.columnar import RowFilter, read_batches
 from ggshell.trail.inspection import InspectedFile
-from ggshell.types import TableName, TrailPosition
+from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,13 +62,15 @@ class SlicePart(NamedTuple):
 
 
 class SliceTask(NamedTuple):
-    """A task. ``log``: None if the log is not written; ``reached``: positions before which a table (None: the log) has all."""
+    """A task. ``log``: None if the log is not written; ``reached``: positions before which a table (None: the log) has all;
+    ``least``: the CSN of the first transaction that is delivered."""
 
     wanted: Callable[[TableName], bool]
     keys: HomeKeys | None
     log: LogLayout | None
     reached: Mapping[TableName | None, TrailPosition]
     only: frozenset[TableName] | None = None
+    least: Csn | None = None
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Spark's form of a task: splits in, parts out, each as one binary value."""
@@ -89,7 +91,7 @@ class SliceTask(NamedTuple):
         seqno, number = _seqno(split), 0
         reduction = _Reduction(self, split)
         with LogWriter(self.log, f"{seqno:09d}-{split.first}") if self.log is not None else nullcontext() as log:
-            for batch in read_slice(split, self.keys):
+            for batch in read_slice(split, self.keys, self.least):
                 reduction.add(batch, log)
                 if reduction.size >= REDUCED_BYTES:
                     yield SlicePart((seqno, split.first, number), reduction.taken(), [], {}, None)
@@ -125,10 +127,12 @@ def _trail(split: TrailSplit) -> str:
     return f"{folder}/{name[:2]}"
 
 
-def read_slice(split: TrailSplit, keys: HomeKeys | None) -> Iterator[ChangeBatch]:
-    """The changes of a split. Raises TrailError."""
+def read_slice(split: TrailSplit, keys: HomeKeys | None, least: Csn | None) -> Iterator[ChangeBatch]:
+    """The changes of a split, from a CSN on. Raises TrailError."""
     path = paths.local_copy(split.file)
-    return read_batches(path, first=split.first, last=split.last, keys=keys, known=split.known(path))
+    return read_batches(
+        path, RowFilter(first_csn=least), first=split.first, last=split.last, keys=keys, known=split.known(path)
+    )
 
 
 class _Reduction:

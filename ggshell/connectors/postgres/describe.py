@@ -19,7 +19,8 @@ _PRIVATE: Final = (
 """The tables there that no statement may name either."""
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
-       coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text
+       coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text,
+       a.attnum::int
   FROM pg_attribute a
   LEFT JOIN pg_index pk ON pk.indrelid = a.attrelid AND pk.indisprimary AND pk.indimmediate
  WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
@@ -85,8 +86,10 @@ def table_id(connection: psycopg.Connection[Any], table: TableName) -> int | Non
     return rows[0][0] if rows[0][0] is None else int(rows[0][0])
 
 
-def columns(connection: psycopg.Connection[Any], relation: int) -> list[tuple[str, str, int, bool, bool, str, str]]:
-    """The columns of a table, in order: (name, type text, type OID, nullable, in the primary key, identity, generated).
+def columns(
+    connection: psycopg.Connection[Any], relation: int
+) -> list[tuple[str, str, int, bool, bool, str, str, int]]:
+    """The columns of a table, in order: (name, type text, type OID, nullable, in the primary key, identity, generated, attnum).
 
     A deferrable primary key is ignored: within a transaction, several rows may have the same one.
     """

@@ -92,7 +92,7 @@ class Relations:
         if number in self.shapes:
             return
         found = [row for row in describe.columns(self._connection, number) if not row[6]]
-        columns = tuple(Column(*row[:4]) for row in found)
+        columns = tuple(Column(*row[:4], row[7]) for row in found)
         key = tuple(index for index, row in enumerate(found) if row[4])
         self.shapes[number] = RelationTable(TableDefinition(name, columns, key), self._wanted(name), self._images(name))
 
@@ -136,7 +136,8 @@ class Relations:
             facts = found.get(column.name)
             same = facts is not None and facts[2] == column.type_id
             type_name = facts[1] if facts is not None and same else self._type_name(column)
-            columns.append(Column(column.name, type_name, column.type_id, facts[3] if facts is not None else True))
+            nullable, number = (facts[3], facts[7] if same else 0) if facts is not None else (True, 0)
+            columns.append(Column(column.name, type_name, column.type_id, nullable, number))
             if facts is not None and facts[4]:
                 primary.append(index)
         if len(primary) < sum(row[4] for row in found.values()):

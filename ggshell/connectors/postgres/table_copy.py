@@ -143,7 +143,7 @@ class TableCopy:
             row for row in describe.columns(self._connection, relation) if not row[6]
         ]  # the log does not contain generated columns
         key = tuple(index for index, row in enumerate(found) if (row[0] in keycols if keycols else row[4]))
-        columns = tuple(Column(row[0], row[1], row[2], row[3]) for row in found)
+        columns = tuple(Column(row[0], row[1], row[2], row[3], row[7]) for row in found)
         kind = execute(self._connection, "SELECT relkind::text FROM pg_class WHERE oid = %s", [relation])[0][0]
         return LoadTable(TableDefinition(name, columns, key), kind == "p")
 

@@ -16,7 +16,7 @@ from ggshell.connectors.lake.target import index_cache
 from ggshell.query.splits import TrailSplit, splits_of
 from ggshell.query.trail_read import SplitRead
 from ggshell.trail.columnar import read_batches
-from ggshell.types import TableName, TrailPosition
+from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +63,7 @@ class Deliveries:
         self.lake = lake
         self.messages: list[str] = []
         self.counted: dict[str, int] = {}
+        self.least: Csn | None = None
         self._spark = spark
         self._split_bytes = split_bytes
 
@@ -77,7 +78,7 @@ class Deliveries:
         """Start a process that writes one batch and ends: after ``writes`` writes, if given, or before the commit."""
         tables: Any = FailingTables(open_tables(self.lake.target, "LAKE", index_cache(self.lake.home, "LAKE")), writes)
         log = CommitLog(self.lake.target, "LAKE") if commits else FailingCommitLog(self.lake.target, "LAKE")
-        delivery = LakeDelivery(tables, log, lambda _: True, self._count, self.messages.append)
+        delivery = LakeDelivery(tables, log, lambda _: True, self._count, self.messages.append, None, self.least)
         splits = self.splits(first, last)
         random.Random(number).shuffle(splits)  # Tasks end in any order.
         delivery.write(lambda task: self._run(splits, task), number)

@@ -62,10 +62,10 @@ class Lake:
         self.end = TrailPosition(0, 0)
         self._csn = 0
 
-    def write(self, *transactions: list[Row]) -> TrailPosition:
-        """Write more transactions to the trail; returns its end."""
+    def write(self, *transactions: list[Row], trail: TrailName | None = None) -> TrailPosition:
+        """Write more transactions to the trail, or to another one; returns its end."""
         writer = TrailWriter.open(
-            self.trail, clock=FakeClock(), producer=Producer("EXT1", "Extract"), max_bytes=1 << 30
+            trail or self.trail, clock=FakeClock(), producer=Producer("EXT1", "Extract"), max_bytes=1 << 30
         )
         for rows in transactions:
             self._csn += 1

@@ -16,7 +16,7 @@ from ggshell.connectors.lake.target import TableForm
 from ggshell.errors import StoreError
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
-from ggshell.types import TableName
+from ggshell.types import Csn, TableName
 
 pytestmark = pytest.mark.parametrize("lake", list(TableForm), indirect=True)
 
@@ -105,6 +105,18 @@ def test_a_timestamp_keeps_its_time_zone_for_every_reader(lake: Lake) -> None:
     ((at, without),) = lake.rows(table, ("at", "local"))
     assert at == datetime(2026, 11, 21, 10, 0, 0, 123456, UTC)
     assert without == datetime(2026, 11, 21, 10, 0, 0, 123456)
+
+
+def test_only_transactions_from_the_start_csn_on_are_delivered(lake: Lake) -> None:
+    deliveries = Deliveries(lake)
+    deliveries.least = Csn(3)
+    first = lake.write([person(1, "Ada", "1")], [person(2, "Bo", "2")])
+    deliveries.batch(0, BEGIN, first)
+    assert lake.committed is None
+    second = lake.write([person(3, "Cy", "3")], [person(4, "Di", "4")])
+    deliveries.batch(1, BEGIN, second)
+    assert [row[0] for row in lake.people()] == [3, 4]
+    assert len(lake.logged()) == 2
 
 
 def test_a_folder_of_another_form_is_refused(lake: Lake) -> None:

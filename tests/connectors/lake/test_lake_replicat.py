@@ -19,6 +19,7 @@ from lakes import NOTES, PEOPLE, PLACES, Lake, image, key_update, person
 from processes import until, until_state
 from time_limits import slowness
 
+from ggshell.connectors.lake.commits import CommitLog
 from ggshell.connectors.lake.replicat import stream_failure
 from ggshell.connectors.lake.target import TableForm
 from ggshell.groups.control import request
@@ -26,6 +27,7 @@ from ggshell.home.checkpoint import GroupKind
 from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
+from ggshell.trail.name import TrailName
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.usefixtures("java")
@@ -118,6 +120,28 @@ def test_a_kill_within_a_batch_applies_nothing_twice(lake: Lake) -> None:
     assert lake.people() == [(2, "Bo", "2.00"), (3, "Ada", "1.00")]
     assert [number for (number,) in lake.rows(PLACES, ["id"])] == [1, 2]
     assert len(lake.logged()) == len(set(lake.logged())) == 8
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_a_lake_is_seeded_by_an_initial_load_without_a_gap_or_a_double(lake: Lake) -> None:
+    """The load's trail has the rows as of CSN 2; the trail of changes begins before it."""
+    lake.write([person(1, "Ada", "1")], [key_update(PEOPLE, 1, 2)], [key_update(PEOPLE, 2, 3), person(4, "Bo", "4")])
+    load = TrailName.parse("./dirdat/la", lake.home.root)
+    loaded = lake.write([person(2, "Ada", "1"), person(9, "Old", "9")], trail=load)
+    lake.home.parameters("seed").write_text("REPLICAT seed\nMAP hr.*, TARGET hr.*;\n")
+    lake.run(f"ADD REPLICAT seed, SPARK, EXTTRAIL ./dirdat/la, TARGET {lake.form}:./lake\nSTART REPLICAT seed")
+
+    def is_loaded() -> bool:
+        done = CommitLog(lake.target, "seed").latest()
+        return done is not None and done.position >= loaded
+
+    until("the load is in the lake", is_loaded, 300)
+    lake.run("STOP REPLICAT seed")
+    lake.end = lake.write([person(5, "Cy", "5")])
+    lake.run(add(lake))
+    lake.run("START REPLICAT lake, AFTERCSN 00000000/00000002")
+    lake.delivered()
+    assert [row[:2] for row in lake.people()] == [(3, "Ada"), (4, "Bo"), (5, "Cy"), (9, "Old")]
 
 
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)

@@ -164,6 +164,7 @@ def test_groups_with_the_same_name_in_two_homes_cannot_deliver_to_a_lake_at_once
         ("ALTER REPLICAT one, EXTSEQNO 0, EXTRBA 0", "continues after the last batch of lake"),
         ("START REPLICAT one, SKIPTRANSACTION", "whose batches determine where it continues"),
         ("START REPLICAT one, ATCSN 5, DRYRUN", "whose batches determine where it continues"),
+        ("START REPLICAT one, AFTERCSN 5", "whose batches determine where it continues"),
     ],
 )
 def test_a_start_position_that_a_lake_group_does_not_support_is_refused(

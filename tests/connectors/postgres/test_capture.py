@@ -301,6 +301,21 @@ def test_an_added_column_changes_only_later_rows(north: str, tmp_path: Path) -> 
     assert [len(row[1].columns) for row in rows] == [1, 2]  # type: ignore[attr-defined]
 
 
+def test_a_column_keeps_its_number_when_it_is_renamed(north: str, tmp_path: Path) -> None:
+    with session.connect(north) as connection:
+        connection.execute("CREATE TABLE n (id integer PRIMARY KEY, gone text, b text)")
+        connection.execute("ALTER TABLE n DROP gone")
+        start = prepare(north, "public.n")
+        with capturing(north, start, tmp_path) as capture:
+            connection.execute("INSERT INTO n VALUES (1, 'x')")
+            before = collect(capture, session.current_position(connection)[0])
+            connection.execute("ALTER TABLE n RENAME b TO c")
+            connection.execute("INSERT INTO n VALUES (2, 'y')")
+            after = collect(capture, session.current_position(connection)[0])
+    found = [[(each.name, each.number) for each in row[1].columns] for row in (*before, *after)]  # type: ignore[attr-defined]
+    assert found == [[("id", 1), ("b", 3)], [("id", 1), ("c", 3)]]
+
+
 def test_partitions_are_captured_as_their_root_without_generated_columns(north: str, tmp_path: Path) -> None:
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE p (id integer PRIMARY KEY, g integer GENERATED ALWAYS AS (id * 2) STORED)"

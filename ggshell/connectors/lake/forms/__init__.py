@@ -34,10 +34,14 @@ class LakeBatch(NamedTuple):
 
 
 class HeldTable(NamedTuple):
-    """An existing current table: its columns, and a function that reads its rows by key, or all rows (None)."""
+    """An existing current table: its columns, and a function that reads its rows by key, or all rows (None).
+
+    ``numbers``: the source's numbers of the columns (``Column.number``), as far as the form records them.
+    """
 
     schema: pa.Schema
     rows: Callable[[pa.Array | None], pa.Table]
+    numbers: Mapping[str, int] = MappingProxyType({})
 
 
 class TableChange(NamedTuple):
@@ -45,8 +49,10 @@ class TableChange(NamedTuple):
 
     ``rows``: the complete new rows, with ``KEY``, in the columns that the table has after the change; ``replaced``: the keys
     whose earlier rows go, which include the keys of ``rows`` and may be absent from the table; ``cleared``: all earlier rows
-    go. ``added``: columns that the table does not have yet; ``changed``: the names of columns whose type changes (then the
-    table is rewritten: ``cleared``).
+    go. ``added``: columns that the table does not have yet; ``renamed``: (old, new) names; ``widened``: columns, with their
+    new names, whose type becomes a wider one; ``changed``: the names of columns whose type changes otherwise (then the table
+    is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``numbers``: the
+    source's numbers of the columns.
     """
 
     definition: TableDefinition
@@ -55,6 +61,10 @@ class TableChange(NamedTuple):
     cleared: bool = False
     added: tuple[pa.Field, ...] = ()
     changed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    widened: tuple[pa.Field, ...] = ()
+    dropped: tuple[str, ...] = ()
+    numbers: Mapping[str, int] = MappingProxyType({})
 
 
 class LakeTables(Protocol):
@@ -76,6 +86,9 @@ class LakeTables(Protocol):
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         """The type that the form has for an Arrow type."""
+
+    def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
+        """Whether a column can take a wider type without a rewrite of the table."""
 
     def log_layout(self, number: int) -> LogLayout:
         """Where tasks write the log of a batch. What an attempt without a commit has left is removed. Raises ApplyError."""

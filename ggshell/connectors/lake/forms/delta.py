@@ -57,6 +57,10 @@ class DeltaTables:
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind
 
+    def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
+        """delta-rs does not write the table feature for wider types."""
+        return False
+
     def log_layout(self, number: int) -> LogLayout:
         path = self._path(None)
         if self._table(path) is None:

@@ -9,6 +9,7 @@ Each write is one catalog transaction, which also sets the table's property ``gg
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,6 +19,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table, Transaction
+from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
 from sqlalchemy.exc import SQLAlchemyError
 
 from ggshell.connectors.lake.file_plan import TARGET_BYTES, WriteRules
@@ -27,13 +29,17 @@ from ggshell.connectors.lake.forms.iceberg_log import append_files, iceberg_layo
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
+from ggshell.connectors.lake.rows import is_wider
 from ggshell.connectors.lake.target import LakeTarget
 from ggshell.errors import ApplyError, DiskError
+from ggshell.files import read_json
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
 
 ATTEMPTS = 10
 """How often a write is planned. Only maintenance, which commits rarely, writes to the same tables."""
+_NUMBERS = "ggshell.columns"
+"""The property of a table with the source's numbers of its columns."""
 _PROPERTIES = {
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
@@ -68,11 +74,18 @@ class IcebergTables:
 
     def held(self, name: TableName, batch: LakeBatch) -> HeldTable | None:
         table = self._table(name)
-        return None if table is None else HeldTable(table.schema().as_arrow(), partial(self._held_rows, name, table))
+        return (
+            None
+            if table is None
+            else HeldTable(table.schema().as_arrow(), partial(self._held_rows, name, table), _numbers(table))
+        )
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         """Iceberg has no small integers."""
         return pa.int32() if kind == pa.int16() else kind
+
+    def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
+        return is_wider(old, new)
 
     def log_layout(self, number: int) -> LogLayout:
         return iceberg_layout(self._log_table(), chosen(COLUMNS))
@@ -96,24 +109,25 @@ class IcebergTables:
             table = self._table(None)
             return table if table is not None else self._catalog.load_table(LOG)
 
-    def _append(self, name: TableName | None, rows: pa.Table, batch: LakeBatch) -> None:
-        """Add rows to a table; creates the table if it does not exist."""
-        with self._transaction(name, rows.schema) as transaction:
-            transaction.append(rows, snapshot_properties=_summary(batch))
-            self._mark(transaction, batch)
-
     def apply(self, change: TableChange, batch: LakeBatch) -> None:
         name = change.definition.name
         table = self._table(name)
         with _refusing(str(name)):
             if table is None:
-                self._append(name, change.rows, batch)
+                self._create(change, batch)
             else:
                 _again(table, partial(self._replace, table, change, batch))
+
+    def _create(self, change: TableChange, batch: LakeBatch) -> None:
+        with self._transaction(change.definition.name, change.rows.schema) as transaction:
+            transaction.append(change.rows, snapshot_properties=_summary(batch))
+            _keep_numbers(transaction, change)
+            self._mark(transaction, batch)
 
     def _replace(self, table: Table, change: TableChange, batch: LakeBatch) -> None:
         with table.transaction() as transaction:
             _evolve(transaction, change)
+            _keep_numbers(transaction, change)
             keys = None if change.cleared else change.replaced
             self._row_changes(change.definition.name, table).replace(transaction, change.rows, keys, _summary(batch))
             self._mark(transaction, batch)
@@ -182,8 +196,33 @@ def _again(table: Table, write: Callable[[], None]) -> None:
     write()
 
 
+def _numbers(table: Table) -> dict[str, int]:
+    """The source's numbers of a table's columns."""
+    return {str(name): int(number) for name, number in read_json(table.properties.get(_NUMBERS, "{}")).items()}
+
+
+def _keep_numbers(transaction: Transaction, change: TableChange) -> None:
+    text = json.dumps(dict(change.numbers))
+    if change.numbers and transaction.table_metadata.properties.get(_NUMBERS) != text:
+        transaction.set_properties({_NUMBERS: text})
+
+
+def _wide_type(kind: pa.DataType) -> IcebergType:
+    """Iceberg's type for one that a column can be widened to."""
+    if pa.types.is_decimal(kind):
+        return DecimalType(kind.precision, kind.scale)
+    return {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.float64(): DoubleType()}[kind]
+
+
 def _evolve(transaction: Transaction, change: TableChange) -> None:
-    """Add new columns, and recreate columns whose type has changed; their values are among the rows."""
+    """Rename, widen and add columns, and recreate columns whose type has changed; their values are among the rows."""
+    if change.renamed or change.widened:
+        with transaction.update_schema() as update:
+            for before, after in change.renamed:
+                update.rename_column(before, after)
+        with transaction.update_schema() as update:
+            for field in change.widened:
+                update.update_column(field.name, field_type=_wide_type(field.type))
     if change.changed:
         with transaction.update_schema(allow_incompatible_changes=True) as update:
             for name in change.changed:

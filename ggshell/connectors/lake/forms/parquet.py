@@ -9,7 +9,8 @@ for the next batch. The commit names the valid version. The version before it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -19,9 +20,14 @@ import pyarrow.parquet as pq
 
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
+from ggshell.connectors.lake.rows import is_wider
 from ggshell.connectors.lake.store import LakeStore
+from ggshell.files import read_json
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
+
+_NUMBERS = b"ggshell.columns"
+"""The key of the schema's metadata with the source's numbers of the columns."""
 
 
 class ParquetTables:
@@ -38,10 +44,14 @@ class ParquetTables:
         if version is None:
             return None
         files = self._dataset(name, version)
-        return HeldTable(files.schema, partial(_rows, files))
+        numbers = read_json((files.schema.metadata or {}).get(_NUMBERS, b"{}"))
+        return HeldTable(files.schema, partial(_rows, files), numbers)
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind
+
+    def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
+        return is_wider(old, new)
 
     def log_layout(self, number: int) -> LogLayout:
         folder = f"log/batch={number:012d}"
@@ -58,18 +68,24 @@ class ParquetTables:
         before = batch.versions.get(str(name))
         folder = version_folder(name, batch.number)
         self._store.delete_folder(folder)
-        schema = change.rows.schema
-        kept: Iterable[pa.RecordBatch] = ()
-        if before is not None and not change.cleared:
-            kept = self._dataset(name, before, schema).to_batches(filter=~pc.field(KEY).isin(change.replaced))
+        schema = change.rows.schema.with_metadata({_NUMBERS: json.dumps(dict(change.numbers)).encode()})
+        kept = () if before is None or change.cleared else self._kept(change, before, schema)
         with (
             self._store.writing(f"{folder}/part-0.parquet") as sink,
             pq.ParquetWriter(sink, schema, compression="zstd") as writer,
         ):
             for part in kept:
                 writer.write_batch(part)
-            writer.write_table(change.rows)
+            writer.write_table(change.rows.cast(schema))
         self._forget(name, {batch.number, before})
+
+    def _kept(self, change: TableChange, before: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows of a version that a change keeps, in the columns that the table has after it."""
+        names = {new: old for old, new in change.renamed}
+        there = pa.schema([field.with_name(names.get(field.name, field.name)) for field in schema])
+        files = self._dataset(change.definition.name, before, there)
+        for part in files.to_batches(filter=~pc.field(KEY).isin(change.replaced)):
+            yield pa.record_batch(part.columns, schema=schema)
 
     def _dataset(self, name: TableName, version: int, schema: pa.Schema | None = None) -> ds.Dataset:
         """The files of a version; ``schema``: the columns to read, if they are not those of the files."""

@@ -1,0 +1,119 @@
+"""Changes of a table's columns at the source: what each form of a lake makes of them."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from batches import Row
+from deliveries import BEGIN, Deliveries
+from lakes import Lake, image
+
+from ggshell.connectors.lake.target import TableForm
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.image import encode_image
+from ggshell.record.operation import IoType
+from ggshell.types import TableName
+
+ITEMS = TableDefinition(
+    TableName("hr", "items"),
+    (
+        Column("id", "integer", 23, False, 1),
+        Column("label", "text", 25, True, 2),
+        Column("price", "numeric(8,2)", 1700, True, 3),
+        Column("size", "real", 700, True, 4),
+    ),
+    (0,),
+)
+ID, LABEL, PRICE, SIZE = ITEMS.columns
+each_form = pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+
+
+def insert(table: TableDefinition, *values: str | None) -> Row:
+    return Row(table, IoType.INSERT, image(*values))
+
+
+def update(table: TableDefinition, **values: str) -> Row:
+    names = [column.name for column in table.columns]
+    return Row(table, IoType.FIELD_COMP, encode_image(sorted((names.index(n), v.encode()) for n, v in values.items())))
+
+
+class Changing:
+    """Delivers one batch after another."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.deliveries = Deliveries(lake)
+        self._lake, self._end, self._number = lake, BEGIN, 0
+
+    def batch(self, *rows: Row) -> None:
+        end = self._lake.write(list(rows))
+        self.deliveries.batch(self._number, self._end, end)
+        self._end, self._number = end, self._number + 1
+
+    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
+        return self._lake.rows(ITEMS, columns)
+
+
+@each_form
+def test_a_renamed_column_keeps_its_values_where_the_form_can(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(ITEMS, "1", "a", "1", "1"), insert(ITEMS, "2", "b", "2", "2"))
+    later = ITEMS._replace(columns=(ID, LABEL._replace(name="title"), PRICE, SIZE))
+    changing.batch(insert(later, "3", "c", "3", "3"), update(later, id="2", price="9"))
+    changing.batch(update(later, id="1", title="new"))
+    if lake.form is TableForm.DELTA:
+        assert changing.rows("id", "label", "title") == [(1, "a", "new"), (2, "b", None), (3, None, "c")]
+        assert (
+            changing.deliveries.messages
+            == [
+                "Column label of hr.items was dropped or renamed at the source: it stays in the lake, and new rows have NULL."
+            ]
+            * 2
+        )  # Each batch is a process of its own here.
+        return
+    assert changing.rows("id", "title", "price") == [
+        (1, "new", Decimal("1.00")),
+        (2, "b", Decimal("9.00")),
+        (3, "c", Decimal("3.00")),
+    ]
+    assert changing.deliveries.messages == ["Column label of hr.items is renamed to title."]
+
+
+@each_form
+def test_a_wider_type_keeps_all_values(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(ITEMS, "1", "a", "1.50", "1.5"), insert(ITEMS, "2", "b", "2", "2"))
+    wide = (ID._replace(type_name="bigint"), LABEL, PRICE._replace(type_name="numeric(12,2)"))
+    later = ITEMS._replace(columns=(*wide, SIZE._replace(type_name="double precision")))
+    changing.batch(insert(later, "4000000000", "c", "1234567890.25", "1e300"), update(later, id="2", label="x"))
+    assert changing.rows("id", "label", "price", "size") == [
+        (1, "a", Decimal("1.50"), 1.5),
+        (2, "x", Decimal("2.00"), 2.0),
+        (4_000_000_000, "c", Decimal("1234567890.25"), 1e300),
+    ]
+    rewriting = [text for text in changing.deliveries.messages if text.startswith("Rewriting")]
+    assert bool(rewriting) == (lake.form is TableForm.DELTA)
+
+
+@each_form
+def test_a_dropped_column_stays_and_is_null_in_new_rows(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(ITEMS, "1", "a", "1", "1"), insert(ITEMS, "2", "b", "2", "2"))
+    later = ITEMS._replace(columns=(ID, PRICE, SIZE, Column("since", "date", 1082, True, 5)))
+    changing.batch(insert(later, "3", "3", "3", "2026-11-25"), update(later, id="2", price="9"))
+    assert changing.rows("id", "label", "since") == [(1, "a", None), (2, "b", None), (3, None, date(2026, 11, 25))]
+    assert changing.deliveries.messages == [
+        "Column label of hr.items was dropped or renamed at the source: it stays in the lake, and new rows have NULL."
+    ]
+
+
+@each_form
+def test_all_columns_change_within_one_batch(lake: Lake) -> None:
+    changing = Changing(lake)
+    later = ITEMS._replace(columns=(ID, LABEL._replace(name="title"), PRICE, SIZE))
+    changing.batch(
+        insert(ITEMS, "1", "a", "1", "1"), update(later, id="1", price="2"), insert(later, "2", "b", "3", "3")
+    )
+    assert changing.rows("id", "title", "price") == [(1, "a", Decimal("2.00")), (2, "b", Decimal("3.00"))]
