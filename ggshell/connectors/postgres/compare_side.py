@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres.compared_columns import ComparedColumn, PostgresColumns, postgres_columns
@@ -101,6 +102,12 @@ class PostgresTableSide:
             self._types = [each.type for each in shape.key]
         else:
             self._key, self._types = [f"hashtextextended({self._row}, {_SEED})"], ["bigint"]
+
+    def cancel(self) -> None:
+        import psycopg
+
+        with suppress(psycopg.Error):  # the connection is lost, so nothing runs any more
+            self._connection.cancel()
 
     def without_key(self) -> int:
         """The number of rows with a NULL in a key column. None can exist if the key is the table's own."""

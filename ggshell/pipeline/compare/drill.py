@@ -58,9 +58,15 @@ class Pair:
         self._pool = ThreadPoolExecutor(2, "compare")
 
     def both(self, ask: Callable[[TableSide], _T]) -> tuple[_T, _T]:
-        """Run the same query on source and target and return both results."""
-        answers = [self._pool.submit(ask, side) for side in (self.source, self.target)]
-        return answers[0].result(), answers[1].result()
+        """Run the same query on source and target and return both results. Ctrl-C cancels both queries."""
+        sides = self.source, self.target
+        answers = [self._pool.submit(ask, side) for side in sides]
+        try:
+            return answers[0].result(), answers[1].result()
+        except KeyboardInterrupt:
+            for side in sides:
+                side.cancel()
+            raise
 
     def close(self) -> None:
         self._pool.shutdown()
@@ -195,6 +201,10 @@ class RangeSum(NamedTuple):
 
 class TableSide(Protocol):
     """A table in one database. Each method reads what is committed when it is called."""
+
+    def cancel(self) -> None:
+        """Cancel the query that another thread has sent, because the comparison ends. Raises nothing."""
+        ...
 
     def without_key(self) -> int:
         """The number of rows without a value in a key column."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
+import signal
+import threading
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -117,6 +120,34 @@ def test_equal_tables_are_read_with_one_query_on_each_side() -> None:
     walked = list(walk(pair, 100, 10))
     pair.close()
     assert (walked, asked) == ([(500, 500, ())], ["sum", "sum"])
+
+
+class Waiting(Rows):
+    """A side whose query ends only when it is canceled."""
+
+    def __init__(self, both_ask: threading.Barrier) -> None:
+        super().__init__({})
+        self._both_ask = both_ask
+        self.canceled = threading.Event()
+
+    def sum(self, keys: KeyRange) -> RangeSum:
+        if self._both_ask.wait(30) == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        assert self.canceled.wait(30)
+        return super().sum(keys)
+
+    def cancel(self) -> None:
+        self.canceled.set()
+
+
+def test_ctrl_c_cancels_the_queries_of_both_sides() -> None:
+    barrier = threading.Barrier(2)
+    source, target = Waiting(barrier), Waiting(barrier)
+    pair = Pair(source, target)
+    with pytest.raises(KeyboardInterrupt):
+        list(walk(pair, 100, 10))
+    pair.close()
+    assert (source.canceled.is_set(), target.canceled.is_set()) == (True, True)
 
 
 def test_a_side_with_many_more_rows_in_a_range_is_read_in_parts() -> None:
