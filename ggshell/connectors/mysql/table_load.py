@@ -7,6 +7,7 @@ is held for the moment between the snapshot and the position.
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -105,6 +106,7 @@ class TableSnapshotOfServer:
             raise
         ((seconds,),) = execute(connection, "SELECT UNIX_TIMESTAMP(NOW(6))")
         self.time = int(seconds * 1_000_000)
+        self._ready = os.eventfd(1)  # always readable: a wait for it only asks whether the work is to end
 
     def tables(
         self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
@@ -139,7 +141,7 @@ class TableSnapshotOfServer:
             if held is not None:
                 yield held
             held = _batch(table.definition, columns, rows, header, begins=held is None)
-            if not self._wait(self._descriptor):
+            if not self._wait(self._ready):
                 return
         if held is not None:
             (piece,) = held.pieces
@@ -147,11 +149,7 @@ class TableSnapshotOfServer:
 
     def close(self) -> None:
         self._connection.close()
-
-    @property
-    def _descriptor(self) -> int:
-        driver: Any = self._connection
-        return int(driver._sock.fileno())
+        os.close(self._ready)
 
     def _rows(self, table: LoadTable, columns: list[SourceColumn], predicate: str) -> Iterator[list[tuple[Any, ...]]]:
         """The rows as the server sends them, in lists of limited size. Values are bytes, or None for NULL."""

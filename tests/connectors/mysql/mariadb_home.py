@@ -73,6 +73,16 @@ class MariadbHome:
     def ids(self) -> list[int]:
         return [number for number, _ in self.rows()]
 
+    def last_csn(self) -> str:
+        """The CSN of the last transaction in the durable part of the trail."""
+        reader, csn = TrailReader(TrailName.parse("./dirdat/ea", self.home.root)), ""
+        try:
+            while (batch := reader.read()) is not None:
+                csn = str(batch.pieces[-1].header.csn)
+        finally:
+            reader.close()
+        return csn
+
     def wait_for_ids(self, ids: list[int], seconds: float = 60) -> None:
         """Wait until the trail has that many rows; they must be these, in this order."""
         until(f"{len(ids)} rows in the trail", lambda: len(self.ids()) >= len(ids) or self.has_abended, seconds)
