@@ -6,7 +6,7 @@ import re
 from contextlib import ExitStack
 from io import BytesIO
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
 from zlib import crc32
 
@@ -15,6 +15,25 @@ import pyarrow.parquet as pq
 
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.types import TableName
+
+_REPEATED: Final = [
+    *(
+        "trail",
+        "seqno",
+        "csn",
+        "xid",
+        "commit_ts",
+        "io_time",
+        "op",
+        "io_type",
+        "before_after",
+        "trans_ind",
+        "owner",
+        "table",
+    ),
+    *(f"{name}.key_value.key" for name in ("columns", "before", "tokens")),
+]
+"""The columns whose values repeat. A dictionary of the others would cost more than it saves."""
 
 
 class LogLayout(NamedTuple):
@@ -73,7 +92,11 @@ class LogWriter:
         sink = self._uploads.enter_context(self._store.writing(path))
         footers: list[pq.FileMetaData] = []
         writer = pq.ParquetWriter(
-            sink, self._layout.schema, compression=self._layout.compression, metadata_collector=footers
+            sink,
+            self._layout.schema,
+            compression=self._layout.compression,
+            use_dictionary=_REPEATED,
+            metadata_collector=footers,
         )
         return _OpenFile(path, sink, writer, footers)
 
@@ -112,6 +135,4 @@ def _table_folder(table: TableName, *, hive: bool) -> str:
 
 def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column in another type of the same values: signed numbers, or a map whose fields have ids."""
-    if column.type == kind and not pa.types.is_map(kind):
-        return column
-    return column.cast(kind)
+    return column if column.type.equals(kind, check_metadata=True) else column.cast(kind)
