@@ -163,7 +163,7 @@ def test_handlers_get_values_of_their_annotated_type() -> None:
             wanted = next((str(parameters[name].annotation) for name in (own, slot) if name in parameters), "")
             if wanted in ("int", "int | None", "str"):
                 compared += 1
-                is_number = type(converted_seven(slot)) is int
+                is_number = isinstance(converted_seven(slot), int)
                 assert is_number is wanted.startswith("int"), f"{line.text}: {slot} for {wanted}"
     assert compared > 200
 
