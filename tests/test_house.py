@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
                 "cipher",
                 "links",
                 "object_stores",
+                "store_paths",
                 "sockets",
                 "hosts",
                 "system",
@@ -90,6 +91,7 @@ QUERY_IMPORTS = frozenset(
         "cipher",
         "sockets",
         "object_stores",
+        "store_paths",
         "progress_text",
         "plurals",
         "quantities",
@@ -137,6 +139,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     "pyarrow": (
         "object_stores.py",
+        "store_paths.py",
         "connectors/lake/",
         "network/frames.py",
         "trail/arrow.py",

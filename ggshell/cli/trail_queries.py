@@ -43,10 +43,10 @@ def span_of(session: Session, trails: QueriedTrails, only: str = "", since: str 
 
 def definition_of(trails: QueriedTrails, text: str) -> TableDefinition:
     """Return the newest definition of a table in the trails. Raises NotFoundError, which lists the tables found."""
-    from ggshell.query.paths import local_copy
     from ggshell.query.splits import find_definitions
+    from ggshell.store_paths import path_of
 
-    return find_definitions(map(local_copy, trails.files), text)[-1]
+    return find_definitions(map(path_of, trails.files), text)[-1]
 
 
 def answered(trails: QueriedTrails, answer: QueryAnswer, empty: str = "") -> Listing:

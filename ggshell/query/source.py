@@ -20,6 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ggshell.errors import NotFoundError, UsageError
+from ggshell.object_stores import is_elsewhere
 from ggshell.quantities import read_size
 from ggshell.query import paths
 from ggshell.query.pushdown import Condition, conditions_from, wanted_by
@@ -233,7 +234,7 @@ def trail_of(text: str) -> TrailName:
     """
     if not text:
         raise UsageError("ggtrail requires a path", hint='spark.readStream.format("ggtrail").load("dirdat/ea")')
-    if paths.is_elsewhere(text):
+    if is_elsewhere(text):
         raise UsageError(f"a stream requires a trail on a mounted file system, not {text}", hint="read it as a batch")
     path = Path(text.removeprefix("file://")).absolute()
     if len(path.name) == 2 and not path.is_dir() and path.parent.is_dir():

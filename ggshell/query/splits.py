@@ -7,7 +7,6 @@ first record.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from ggshell.errors import NotFoundError
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import IoType
+from ggshell.store_paths import find_bytes
 from ggshell.trail.boundaries import UNKNOWN, last_end, split_points
 from ggshell.trail.context import Context, begun_at, open_transaction
 from ggshell.trail.file_index import BETWEEN, CONTINUED, FileIndex, find_index, keep_index, make_index
@@ -144,20 +144,20 @@ def splits_of(
 
 
 def metadata_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, TableDefinition]]:
-    """(RBA, table index, definition) of each readable Metadata record in a file or a range of it, in order."""
-    if not path.stat().st_size:
-        return
+    """(RBA, table index, definition) of each readable Metadata record in a file or a range of it, in order.
+
+    The index of the file says where they are; without one, the file is searched."""
     looked = InspectedFile(path)
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            end = len(content) if last is None else min(last, len(content))
-            place = content.find(_OPENING, first, end)
-            while place >= 0:
-                seen = looked.good_before(place)
-                definition = _definition(looked, seen, place)
-                if seen is not None and seen.record is not None and definition is not None:
-                    yield seen.rba, table_index(seen.record.audit_rba), definition
-                place = content.find(_OPENING, place + 1, end)
+        index = find_index(path)
+        places = find_bytes(path, _OPENING, first, last) if index is None else sorted(index.tables.values())
+        for place in places:
+            if place < first or (last is not None and place >= last):
+                continue
+            seen = looked.good_before(place) if index is None else looked.at(place)
+            definition = _definition(looked, seen, place)
+            if seen is not None and seen.record is not None and definition is not None:
+                yield seen.rba, table_index(seen.record.audit_rba), definition
     finally:
         looked.close()
 

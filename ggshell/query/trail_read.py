@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,9 +20,11 @@ from ggshell.errors import DiskError, UsageError
 from ggshell.files import read_json
 from ggshell.home.home import Home
 from ggshell.home.wallet import Wallet
+from ggshell.object_stores import is_elsewhere
 from ggshell.query import paths, splits, values
 from ggshell.query.pushdown import Condition, wanted_by
 from ggshell.query.splits import TrailSplit
+from ggshell.store_paths import path_of
 from ggshell.trail.arrow import SCHEMA as TRAIL_SCHEMA
 from ggshell.trail.columnar import EVERYTHING, FAULT, OnDamage, RowFilter, read_columnar, read_table
 
@@ -71,6 +74,8 @@ def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 SPLIT_BYTES = 64 << 20
+_AT_ONCE: Final = 16
+"""Files of an object store that are planned at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class TrailRead:
 
     def batches(self, split: TrailSplit, wanted: RowFilter = EVERYTHING) -> Iterator[pa.RecordBatch]:
         """The rows of a split. Raises TrailError for damage if ``on_damage`` says so."""
-        path = paths.local_copy(split.file)
+        path = path_of(split.file)
         if self.table:
             yield from self._table_batches(path, split, wanted)
             return
@@ -199,7 +204,7 @@ def trail_read_of(options: Mapping[str, str]) -> TrailRead:
     mode = _mode(options.get("mode", OnDamage.RAISE.value))
     table = options.get("table", "")
     if table:
-        definitions = splits.find_definitions(map(paths.local_copy, files_of(options)), table)
+        definitions = splits.find_definitions(map(path_of, files_of(options)), table)
         name = definitions[-1].name
         trail = _names(options.get("with", ""))
         chosen(trail)
@@ -230,12 +235,16 @@ def plan(
     ``up_to_cut``: read a truncated file up to its last whole transaction, for callers that report the loss; otherwise
     reading it is an error.
     """
-    found: list[TrailSplit] = []
-    for file in files:
-        path = paths.local_copy(file)
+
+    def split(file: str) -> list[TrailSplit]:
+        path = path_of(file)
         last = splits.cut_place(path) if up_to_cut else None
-        found += splits.splits_of(file, path, size, last=last, inside=on_damage is OnDamage.RAISE)
-    return found
+        return splits.splits_of(file, path, size, last=last, inside=on_damage is OnDamage.RAISE)
+
+    if any(map(is_elsewhere, files)):  # each file takes some round trips
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return [each for found in pool.map(split, files) for each in found]
+    return [each for file in files for each in split(file)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,14 @@ from pyspark.sql import datasource as spark
 
 from ggshell.clock import SystemClock
 from ggshell.errors import UsageError
-from ggshell.query import paths, values
+from ggshell.object_stores import is_elsewhere
+from ggshell.query import values
 from ggshell.query.rebuild import FrameRow, RowDefinitions, SeenColumns, rebuild, rows_of
 from ggshell.query.splits import metadata_records
 from ggshell.query.trail_read import files_of
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
+from ggshell.store_paths import path_of
 from ggshell.trail.fileheader import Producer
 from ggshell.trail.name import TrailName
 from ggshell.trail.removing import remove_from
@@ -55,7 +57,7 @@ class TrailArrowWriter(spark.DataSourceArrowWriter):
 
     def __init__(self, options: dict[str, str], *, overwrite: bool) -> None:
         path = options.get("path", "")
-        if not path or paths.is_elsewhere(path):
+        if not path or is_elsewhere(path):
             raise UsageError("a trail can only be written to a mounted file system", hint='.save("dirdat/ea")')
         self.options = options
         self.overwrite = overwrite
@@ -125,7 +127,7 @@ class TrailArrowWriter(spark.DataSourceArrowWriter):
         own = [part.own for part in parts if part.own is not None]
         known = self.options.get("definitions", "")
         if known:
-            files = map(paths.local_copy, files_of({"path": known}))
+            files = map(path_of, files_of({"path": known}))
             return [*own, *(definition for file in files for _, _, definition in metadata_records(file))]
         return [*(shape.definition(name) for name, shape in shapes.items()), *own]
 

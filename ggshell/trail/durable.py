@@ -21,6 +21,7 @@ from typing import NamedTuple
 from ggshell.checksum import crc32
 from ggshell.errors import DiskError
 from ggshell.sockets import address, open_private_folder
+from ggshell.store_paths import StorePath
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, CsnForm, TrailPosition
 
@@ -109,11 +110,20 @@ class MarkReader:
 
     def __init__(self, name: TrailName) -> None:
         self._path = _path(name)
+        mark = mark_path(name)
+        self._stored = mark if isinstance(mark, StorePath) else None
+        self._mark: DurableMark | None = None
         self._descriptor = -1
         self._identity: _Identity | None = None
 
     def read(self) -> DurableMark | None:
-        """Return the current mark; None if there is none or it does not fit its checksum. Raises DiskError."""
+        """Return the current mark; None if there is none or it does not fit its checksum. Raises DiskError.
+
+        In an object store, each reader reads it once: the files there are final."""
+        if self._stored is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._mark = self._mark or _decoded(self._stored.read_bytes())
+            return self._mark
         if self._descriptor >= 0 and _identity(self._path) != self._identity:
             self.close()
         if self._descriptor < 0:
@@ -125,12 +135,9 @@ class MarkReader:
                 raise _closed(self._path, error) from error
             self._identity = _identity(self._descriptor)
         for _ in range(_LOOKS):  # the writer may be in the middle of a write: read again
-            data = self._content()
-            if len(data) == _MARK.size:
-                seqno, rba, value, kind, tables, checksum = _MARK.unpack(data)
-                if checksum == crc32(data[:-4]):
-                    csn = None if kind == _NO_CSN else Csn(value, CsnForm(kind))
-                    return DurableMark(TrailPosition(seqno, rba), csn, tables)
+            found = _decoded(self._content())
+            if found is not None:
+                return found
         return None
 
     def _content(self) -> bytes:
@@ -143,6 +150,16 @@ class MarkReader:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def _decoded(data: bytes) -> DurableMark | None:
+    """Return the mark in these bytes; None if they are not complete or do not fit their checksum."""
+    if len(data) != _MARK.size:
+        return None
+    seqno, rba, value, kind, tables, checksum = _MARK.unpack(data)
+    if checksum != crc32(data[:-4]):
+        return None
+    return DurableMark(TrailPosition(seqno, rba), None if kind == _NO_CSN else Csn(value, CsnForm(kind)), tables)
 
 
 # Wake-up of waiting readers: the writer signals that a trail has grown, so that readers need not poll.

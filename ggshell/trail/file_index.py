@@ -10,15 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-import zlib
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ggshell.checksum import crc32
 from ggshell.errors import TrailError
 from ggshell.record.operation import IoType, TransInd
+from ggshell.store_paths import StorePath
 from ggshell.trail import layout
 from ggshell.trail.context import FIELDS, records_of
 from ggshell.trail.fileheader import LONGEST, header_size
@@ -84,7 +85,7 @@ class FileIndex(NamedTuple):
         points["place"], points["opened"] = self.places, self.opened
         tables["index"], tables["place"] = list(self.tables), list(self.tables.values())
         body = _HEAD.pack(_MAGIC, *self.identity, len(points), len(tables)) + points.tobytes() + tables.tobytes()
-        return body + _CHECKSUM.pack(zlib.crc32(body))
+        return body + _CHECKSUM.pack(crc32(body))
 
 
 def decode_index(data: bytes) -> FileIndex:
@@ -95,7 +96,7 @@ def decode_index(data: bytes) -> FileIndex:
     ends = _HEAD.size + points * _POINT.itemsize, len(data) - _CHECKSUM.size
     if magic != _MAGIC or ends[0] + tables * _TABLE.itemsize != ends[1]:
         raise ValueError("an index of this version")
-    if _CHECKSUM.unpack_from(data, ends[1])[0] != zlib.crc32(data[: ends[1]]):
+    if _CHECKSUM.unpack_from(data, ends[1])[0] != crc32(data[: ends[1]]):
         raise ValueError("an index that matches its checksum")
     point = np.frombuffer(data, _POINT, points, _HEAD.size)
     table = np.frombuffer(data, _TABLE, tables, ends[0])
@@ -132,14 +133,14 @@ class IndexBuilder:
     def finish(self, header: bytes, size: int) -> FileIndex:
         """Return the index of the file with this header record, which has its final size."""
         places, opened = np.array(self._places, np.int64), np.array(self._opened, np.int64)
-        return FileIndex(FileIdentity(zlib.crc32(header), size), places, opened, self._tables)
+        return FileIndex(FileIdentity(crc32(header), size), places, opened, self._tables)
 
 
 def identity_of(file: Path) -> FileIdentity:
     """Return the identity of a file as it is now. Raises OSError."""
     with file.open("rb") as opened:
         data = opened.read(LONGEST)
-        return FileIdentity(zlib.crc32(data[: header_size(data)]), opened.seek(0, os.SEEK_END))
+        return FileIdentity(crc32(data[: header_size(data)]), opened.seek(0, os.SEEK_END))
 
 
 def find_index(file: Path) -> FileIndex | None:
@@ -155,8 +156,10 @@ def keep_index(file: Path, data: bytes) -> None:
     """Write an index beside its file.
 
     An index that cannot be written, or is torn by a crash, only costs a later scan, so errors are ignored and nothing is
-    synced.
+    synced. In an object store nothing is written: readers may have no right to.
     """
+    if isinstance(file, StorePath):
+        return
     path = index_path(file)
     hidden = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final, NamedTuple
 from ggshell.errors import DiskError, NotFoundError, TrailError
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import IoType
+from ggshell.store_paths import open_ranges
 from ggshell.trail import layout
 from ggshell.trail.durable import MarkReader
 from ggshell.trail.fileheader import SIGNATURE, decode_header
@@ -26,7 +26,7 @@ from ggshell.trail.record import Record, decode_record
 from ggshell.trail.sealing import Keys, RowCipher, cipher_of
 
 LONGEST: Final = 0xFFFF
-CHUNK: Final = 1 << 20
+CHUNK: Final = 1 << 18
 SMALLEST: Final = 46
 """The size of the smallest record of another producer in bytes: G, H with 34 bytes, Z."""
 _BEGIN: Final = bytes([layout.RECORD, 1])
@@ -65,13 +65,13 @@ class InspectedFile:
         self.path = path
         self._cipher: RowCipher | None = None
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self._file = open_ranges(path, os.O_NONBLOCK)
         except OSError as error:
             raise NotFoundError(
                 f"cannot open {path}: {error.strerror}", hint="list the trail files with FILES"
             ) from None
-        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-            os.close(self._descriptor)
+        if not path.is_file():
+            self._file.close()
             raise NotFoundError(f"cannot open {path}: it is not a file", hint="list the trail files with FILES")
         self.header = self.read(LONGEST, 0)
         self.first = header_length(self.header)
@@ -91,21 +91,21 @@ class InspectedFile:
     def read(self, size: int, place: int) -> bytes:
         """Read bytes at a place; fewer at the end of the file. Raises DiskError."""
         try:
-            return os.pread(self._descriptor, size, place)
+            return self._file.read(size, place)
         except OSError as error:
             raise DiskError(f"cannot read {self.path} at RBA {place}: {error.strerror}") from error
 
     @property
     def size(self) -> int:
-        return os.fstat(self._descriptor).st_size
+        return self._file.size()
 
     @property
     def modified(self) -> int:
         """The time of the last write to the file, in microseconds since 1970."""
-        return os.fstat(self._descriptor).st_mtime_ns // 1000
+        return self._file.modified() // 1000
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        self._file.close()
 
     @property
     def trail(self) -> tuple[TrailName, int] | None:

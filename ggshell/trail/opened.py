@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 from ggshell.errors import TrailError
+from ggshell.store_paths import RangedFile, open_ranges
 from ggshell.trail import fileheader
 from ggshell.trail.decode import damaged
 from ggshell.trail.fileheader import FileHeader
@@ -17,31 +17,30 @@ from ggshell.trail.reach import may_be_begun
 
 
 class OpenedFile(NamedTuple):
-    """An open file: its descriptor, its header, and the place after the header record."""
+    """An open file: its bytes, its header, and the place after the header record."""
 
-    descriptor: int
+    ranges: RangedFile
     path: Path
     seqno: int
     header: FileHeader
     first: int
 
+    @property
+    def descriptor(self) -> int:
+        return self.ranges.fileno()
+
     def read(self, size: int, place: int) -> bytes:
-        return os.pread(self.descriptor, size, place)
+        return self.ranges.read(size, place)
 
     def size(self) -> int:
-        return os.fstat(self.descriptor).st_size
+        return self.ranges.size()
 
     def is_in_place(self) -> bool:
         """Whether the path still names this file; False after the file was deleted or replaced by a copy."""
-        mine = os.fstat(self.descriptor)
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return False
-        return (found.st_dev, found.st_ino) == (mine.st_dev, mine.st_ino)
+        return self.ranges.is_in_place()
 
     def close(self) -> None:
-        os.close(self.descriptor)
+        self.ranges.close()
 
 
 def open_file(name: TrailName, seqno: int) -> OpenedFile:
@@ -62,11 +61,11 @@ def open_file(name: TrailName, seqno: int) -> OpenedFile:
 
 def _opened(path: Path, seqno: int) -> OpenedFile | None:
     """Open the file and check its header; None if the file ends inside its header."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    ranges = open_ranges(path)
     try:
-        data = os.pread(descriptor, fileheader.LONGEST, 0)
+        data = ranges.read(fileheader.LONGEST, 0)
         if is_incomplete(data, len(data)):
-            os.close(descriptor)
+            ranges.close()
             return None
         try:
             header = fileheader.decode_header(data)
@@ -74,9 +73,9 @@ def _opened(path: Path, seqno: int) -> OpenedFile | None:
             raise damaged(path, 0, str(error)) from None
         _check(header, path, seqno)
     except BaseException:
-        os.close(descriptor)
+        ranges.close()
         raise
-    return OpenedFile(descriptor, path, seqno, header, fileheader.header_size(data))
+    return OpenedFile(ranges, path, seqno, header, fileheader.header_size(data))
 
 
 def _check(header: FileHeader, path: Path, seqno: int) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import fs
-from trail_samples import random_transactions, trail_in, write_trail
+from both_engines import local_engine
+from object_stores import Bucket
+from trail_samples import NOTES, insert, random_transactions, trail_in, write_trail
 
+from ggshell import store_paths
 from ggshell.errors import DiskError, NotFoundError, UsageError
 from ggshell.query import paths
+from ggshell.query.queries import counts, gaps
+from ggshell.query.queries.trails import trails
+from ggshell.query.splits import find_definitions
 from ggshell.query.trail_read import TrailRead, files_of, plan
+from ggshell.store_paths import StoreFile, path_of
+from ggshell.trail import file_index
 from ggshell.trail.durable import MarkReader
 from ggshell.trail.name import TrailName
 
@@ -64,52 +70,92 @@ def test_a_file_that_only_has_the_name_of_a_trail_file_is_reported(trail: TrailN
 
 
 @pytest.fixture
-def _remote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """``hdfs://there/…`` maps to this machine's file system through Arrow; copies go to a folder of the test."""
-
-    def file_system(text: str) -> tuple[Any, str]:
-        return fs.LocalFileSystem(), text.removeprefix("hdfs://there")
-
-    monkeypatch.setattr(paths, "_file_system", file_system)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "copies"))
-    (tmp_path / "copies").mkdir()
+def stored(bucket: Bucket, trail: TrailName) -> str:
+    """The same trail in an object store, without the file that is not part of it."""
+    return bucket.upload(trail.folder, "home/dirdat")
 
 
-@pytest.mark.usefixtures("_remote")
-@pytest.mark.parametrize("path", ["{0}", "{0}*", "{1}", "{1}/e?0*", "{0}000000001"])
-def test_a_trail_on_another_file_system_is_read_from_copies(trail: TrailName, path: str) -> None:
-    local = paths.trail_files(path.format(trail, trail.folder))
-    remote = paths.trail_files("hdfs://there" + path.format(trail, trail.folder))
-    assert remote == [f"hdfs://there{file}" for file in local]
-    assert count(remote) == count(local) > 0
+@pytest.mark.parametrize("path", ["{0}/ea", "{0}/ea*", "{0}", "{0}/e?0*", "{0}/ea000000001"])
+def test_a_trail_in_an_object_store_is_read_where_it_is(trail: TrailName, stored: str, path: str) -> None:
+    local = paths.trail_files(path.format(trail.folder))
+    remote = paths.trail_files(path.format(stored))
+    assert remote == [file.replace(str(trail.folder), stored) for file in local]
+    assert rows(remote) == [(row[0].replace(str(trail.folder), stored), *row[1:]) for row in rows(local)]
     assert paths.total_bytes(remote) == 0  # Nothing is fetched before the query is planned.
 
 
-@pytest.mark.usefixtures("_remote")
-def test_a_copy_is_refreshed_when_the_file_has_grown(trail: TrailName) -> None:
-    before = count(paths.trail_files(f"hdfs://there{trail}"))
-    copy = paths.local_copy(f"hdfs://there{trail.file(0)}")
-    first = copy.stat().st_ino
-    assert paths.local_copy(f"hdfs://there{trail.file(0)}").stat().st_ino == first
-    write_trail(trail, random_transactions(2, 10), max_bytes=4000, first_csn=41)
-    assert count(paths.trail_files(f"hdfs://there{trail}")) > before
-    assert paths.local_copy(f"hdfs://there{trail.file(0)}").stat().st_ino == first
-    mark = MarkReader(TrailName(copy.parent, "ea")).read()
-    assert mark is not None
-    assert mark == MarkReader(trail).read()
+def rows(files: list[str]) -> list[tuple[Any, ...]]:
+    read = TrailRead(("trail", "seqno", "rba", "csn", "xid", "owner", "table", "columns"))
+    return [
+        (row["trail"], row["rba"], row["csn"], row["xid"], row["table"], sorted(dict(row["columns"]).items()))
+        for split in plan(files, 1500)
+        for batch in read.batches(split)
+        for row in batch.to_pylist()
+    ]
 
 
-@pytest.mark.usefixtures("_remote")
-def test_a_remote_path_that_is_not_a_trail_is_reported(trail: TrailName) -> None:
+@pytest.mark.parametrize("without", ["", ".ea.durable", ".index"])
+def test_queries_of_a_trail_in_an_object_store_give_the_same_rows(
+    trail: TrailName, bucket: Bucket, without: str
+) -> None:
+    """Also without the durable mark or without indexes."""
+    for path in trail.folder.iterdir():
+        if without and path.name.endswith(without):
+            path.unlink()
+    stored = bucket.upload(trail.folder, "t")
+    here, there = (trails([f"{folder}/ea"], trail.folder, local_engine()) for folder in (trail.folder, stored))
+    assert counts.count(there).rows == counts.count(here).rows
+    assert counts.busiest_minutes(there, 3).rows == counts.busiest_minutes(here, 3).rows
+    assert [each.check for each in gaps.gaps(there)] == [each.check for each in gaps.gaps(here)]
+    assert {str(each) for each in find_definitions(map(path_of, there.files), "hr.employees")} == {
+        str(each) for each in find_definitions(map(path_of, here.files), "hr.employees")
+    }
+
+
+def test_planning_and_a_part_of_an_object_read_only_ranges_of_it(
+    tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = trail_in(tmp_path, "eb")
+    monkeypatch.setattr(file_index, "SPACING", 50_000)
+    write_trail(name, [[insert(NOTES, id=str(n), body="b" * 8000)] for n in range(140)], max_bytes=1 << 20)
+    files = paths.trail_files(f"{bucket.upload(name.folder, 't')}/eb")
+    monkeypatch.setattr(store_paths, "_READ_AHEAD", 64 << 10)
+    read = list[int]()
+    original = StoreFile.read
+
+    def counted(file: StoreFile, size: int, place: int) -> bytes:
+        before = (file._base, len(file._data))
+        found = original(file, size, place)
+        if (file._base, len(file._data)) != before:
+            read.append(len(file._data))
+        return found
+
+    monkeypatch.setattr(StoreFile, "read", counted)
+    size = sum(path_of(file).stat().st_size for file in files)
+    splits = plan(files, 300_000)
+    assert len(splits) > 2
+    assert sum(read) < size / 2
+    read.clear()
+    last = next(split for split in splits if split.first)
+    assert sum(batch.num_rows for batch in TrailRead(("rba",)).batches(last)) > 0
+    assert 0 < sum(read) < 900_000
+
+
+def test_a_location_that_is_not_a_trail_or_not_there_is_reported(bucket: Bucket, stored: str) -> None:
     with pytest.raises(NotFoundError, match="is not a trail"):
-        paths.trail_files(f"hdfs://there{trail.folder}/zz")
-    with pytest.raises(NotFoundError, match="cannot read hdfs://there/no/such/folder"):
-        paths.trail_files("hdfs://there/no/such/folder/ea")
-
-
-def test_a_file_system_that_cannot_be_reached_is_reported() -> None:
-    with pytest.raises(NotFoundError, match="cannot reach nosuch://somewhere/dirdat"):
+        paths.trail_files(f"{stored}/zz")
+    with pytest.raises(NotFoundError, match="does not exist"):
+        paths.trail_files("s3://no-such-bucket/dirdat/ea")
+    with pytest.raises(UsageError, match="nosuch://somewhere/dirdat is not a valid location"):
         paths.trail_files("nosuch://somewhere/dirdat/ea")
+
+
+def test_an_object_that_is_removed_after_planning_is_an_error_that_names_it(bucket: Bucket, stored: str) -> None:
+    splits = plan(paths.trail_files(f"{stored}/ea"))
+    place = bucket.place("home/dirdat/ea000000001")
+    place.system.delete_file(place.path)
+    with pytest.raises(NotFoundError, match="home/dirdat/ea000000001 does not exist"):
+        list(TrailRead(("rba",)).batches(splits[1]))
 
 
 def test_a_file_that_cannot_be_opened_is_reported(trail: TrailName) -> None:

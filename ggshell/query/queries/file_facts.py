@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ggshell.query.paths import is_elsewhere, local_copy
+from ggshell.object_stores import is_elsewhere
 from ggshell.record.operation import IoType
+from ggshell.store_paths import find_bytes, path_of
 from ggshell.trail import layout
 from ggshell.trail.boundaries import last_end
 from ggshell.trail.fileheader import FileHeader, decode_header
@@ -62,7 +62,7 @@ def trail_and_number(file: str) -> tuple[str, int]:
 
 
 def _facts(file: str, *, with_restarts: bool = True) -> FileFacts:
-    path = local_copy(file)
+    path = path_of(file)
     looked = InspectedFile(path)
     try:
         size, end = looked.size, looked.durable_end()
@@ -73,7 +73,7 @@ def _facts(file: str, *, with_restarts: bool = True) -> FileFacts:
         whole = end if end is not None and end <= size else size
         if header is not None and (whole < size or end is None or end > size) and _is_last(looked):
             whole = min(whole, last_end(looked))
-        restarts = tuple(_restarts(looked, path, size)) if with_restarts else ()
+        restarts = tuple(_restarts(looked, path)) if with_restarts else ()
         begun = header is None and is_incomplete(looked.header, size) and _may_be_begun(looked)
     finally:
         looked.close()
@@ -99,22 +99,17 @@ def lost_files(files: Iterable[str]) -> dict[str, int]:
     last = dict(map(trail_and_number, files))
     for trail, seqno in last.items():
         folder, slash, prefix = trail.rpartition("/")
-        extent = TrailExtent.of(TrailName(Path(folder + slash), prefix))
+        extent = TrailExtent.of(TrailName(path_of(folder + slash), prefix))
         if extent.mark is not None and extent.mark.seqno > max([seqno, *extent.files]):
             found[trail] = extent.mark.seqno
     return found
 
 
-def _restarts(looked: InspectedFile, path: Path, size: int) -> Iterator[int]:
-    if not size:
-        return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        place = content.find(_RESTART)
-        while place >= 0:
-            seen = looked.at(place - 8)
-            if seen is not None and seen.record is not None and seen.record.io_type == IoType.RESTART_OK:
-                yield seen.rba
-            place = content.find(_RESTART, place + 1)
+def _restarts(looked: InspectedFile, path: Path) -> Iterator[int]:
+    for place in find_bytes(path, _RESTART):
+        seen = looked.at(place - 8)
+        if seen is not None and seen.record is not None and seen.record.io_type == IoType.RESTART_OK:
+            yield seen.rba
 
 
 def unread_notes(files: Collection[str]) -> list[str]:

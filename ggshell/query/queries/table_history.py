@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.query.dialect import literal
-from ggshell.query.paths import local_copy
 from ggshell.query.pushdown import Condition
 from ggshell.query.queries.file_facts import trail_and_number
 from ggshell.query.queries.trails import QueriedTrails, SpanCondition, TrailSpan
 from ggshell.query.splits import metadata_records
 from ggshell.record.ddl import DdlStatement, decode_ddl, join_pairs
 from ggshell.record.definition import Column, TableDefinition
+from ggshell.store_paths import path_of
 from ggshell.types import TableName
 
 DDL: Final = 160
@@ -115,7 +115,7 @@ def _definitions(trails: QueriedTrails, table: TableName) -> tuple[list[_Defined
     has_ddl = False
     for file in trails.files:
         trail, seqno = trail_and_number(file)
-        for rba, _, definition in metadata_records(Path(local_copy(file))):
+        for rba, _, definition in metadata_records(path_of(file)):
             has_ddl |= not definition.columns
             if definition.columns and definition.name == table:
                 found.append(_Defined(trail, seqno, rba, definition))
