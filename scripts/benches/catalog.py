@@ -27,6 +27,11 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         "Statements from the command line",
         "Each common statement with `-c`, in a new process, beside a small query of litecli. The slowest statement is judged.",
     ),
+    "lake_growth": (
+        "Growing lake",
+        "Batches of 10,000 changed rows, spread over an Iceberg table of 1, 10 and 50 million rows (merge-on-read). The peer is"
+        " the smallest table.",
+    ),
     "memory": ("Memory", "The largest resident memory while one large transaction passes through."),
     "language": ("Offline check", "`ggshell check` of a long obey file, and its rate beside that of a shorter one."),
     "heartbeat": (

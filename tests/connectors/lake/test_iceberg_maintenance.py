@@ -165,3 +165,23 @@ def test_snapshots_expire_by_age_and_by_number(orders: Orders) -> None:
     assert maintenance(orders).expire(0, 2) >= 3
     assert len(orders.table.refresh().snapshots()) == 2
     assert orders.found() == orders.expected
+
+
+@pytest.mark.slow
+def test_a_table_has_few_files_after_a_day_of_commits(orders: Orders, pytestconfig: pytest.Config) -> None:
+    """A simulated day of ten rows a second, in 4 commits an hour (``--rounds``: more), with a maintenance every hour."""
+    rng = random.Random(24)
+    commits = 4 * (pytestconfig.getoption("rounds") or 1)
+    key = most = 0
+    for _ in range(24):
+        for _ in range(commits):
+            fresh = range(key, key + 36_000 // commits * 4 // 10)
+            old = [rng.randrange(fresh.start + 1) for _ in range(36_000 // commits * 6 // 10)]
+            orders.replace(dict.fromkeys([*fresh, *old], f"{key}"))
+            key = fresh.stop
+            most = max(most, len(orders.files()))
+        each = maintenance(orders)
+        each.compact(128 << 20)
+        each.expire(0, 50)
+    assert len(orders.files()) <= most <= 50
+    assert orders.found() == orders.expected
