@@ -108,7 +108,7 @@ def _run(
     except (GgsError, KeyboardInterrupt):
         raise
     except Exception as error:
-        raise refusal(error, sql, names) from error
+        raise refusal(error, sql, names, session.last_lines()) from error
 
 
 def _renamed(sql: str, names: dict[str, str]) -> str:
@@ -206,10 +206,13 @@ def _where(conditions: Sequence[Any]) -> str:
     return " AND ".join(said)
 
 
-def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = None) -> GgsError:
+def refusal(
+    error: BaseException, sql: str, names: Mapping[str, str] | None = None, log: Sequence[str] = ()
+) -> GgsError:
     """Spark's error message, without the stack traces of Java and Python.
 
-    ``names`` maps the views' original names to their names in the engine.
+    ``names`` maps the views' original names to their names in the engine; ``log``: the last lines of the log, which name the
+    host of a failed task where the error does not.
     """
     text = str(error)
     for asked, name in (names or {}).items():
@@ -219,7 +222,7 @@ def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = No
         return TrailError(fault[-1].strip())
     if "OutOfMemoryError" in text or "Java heap space" in text:
         return out_of_memory()
-    lacks = _lacks(text)
+    lacks = _lacks(text, log)
     if lacks is not None:
         return lacks
     state = _STATE.search(text)
@@ -230,9 +233,9 @@ def refusal(error: BaseException, sql: str, names: Mapping[str, str] | None = No
     return DatabaseError(f"Spark: {_flat(short)}", code="GGS-00709", hint="see dirrpt/spark.log for the full error")
 
 
-def _lacks(text: str) -> GgsError | None:
+def _lacks(text: str, log: Sequence[str]) -> GgsError | None:
     """The error for a host of the cluster that lacks what tasks need; None for other errors."""
-    host = _HOST.search(text)
+    host = _HOST.search(text) or next((found for line in reversed(log) if (found := _HOST.search(line))), None)
     where = f"host {host[1]} of the cluster" if host else "a host of the cluster"
     for pattern, what, hint in _LACKS:
         match = pattern.search(text)

@@ -182,6 +182,10 @@ class WarmSession:
     def _log_size(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
 
+    def last_lines(self) -> list[str]:
+        """The last lines that this session's Java has written to the log."""
+        return self._last_lines(self._log_start)
+
     def _last_lines(self, first: int) -> list[str]:
         """The last lines of the log, from a position on."""
         if not self._log.exists():
