@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.mysql.session import ServerVersion, execute, variables
 from ggshell.errors import DatabaseError
+from ggshell.types import TableName
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 UNSUITABLE: Final = "GGS-00479"
+_OPAQUE_TYPES: Final = frozenset({"uuid", "inet4", "inet6"})
+"""Types of MariaDB whose values are bytes in the log, with nothing that says what they are."""
 _DAY: Final = 86_400
 _FIRST: Final = {True: (10, 5, 0), False: (8, 0, 1)}
 """The first versions that log the names of columns: of MariaDB, and of MySQL."""
@@ -87,6 +90,27 @@ def require_captured(connection: Connection[Any], version: ServerVersion) -> Non
         more = f"; also: {'; '.join(missing[1:])}" if len(missing) > 1 else ""
         raise DatabaseError(
             f"the server does not log what capture requires: {first}", code=UNSUITABLE, hint=f"{hint}{more}"
+        )
+
+
+def require_named_types(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> None:
+    """Raise DatabaseError if a column of a wanted table has a type that the log does not name."""
+    for schema, table, column, kind in execute(
+        connection,
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE DATA_TYPE IN %s",
+        (sorted(_OPAQUE_TYPES),),
+    ):
+        if wanted(name := TableName(schema, table)):
+            require_named_type(name, column, kind)
+
+
+def require_named_type(table: TableName, column: str, kind: str) -> None:
+    """Raise DatabaseError if the log does not name a column's type, so that its values cannot be read."""
+    if kind in _OPAQUE_TYPES:
+        raise DatabaseError(
+            f"column {column} of {table} has the type {kind}, which the log does not name",
+            code="GGS-00481",
+            hint="leave the table out with TABLEEXCLUDE, or change the type to char or binary",
         )
 
 

@@ -10,7 +10,7 @@ from ggshell.connectors.mysql.gtids import parse_position
 from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
 from ggshell.connectors.mysql.log_files import base_of, file_number, log_end, log_files, value_of
 from ggshell.connectors.mysql.login import parse_login
-from ggshell.connectors.mysql.requirements import require_captured, server_identity
+from ggshell.connectors.mysql.requirements import require_captured, require_named_types, server_identity
 from ggshell.connectors.mysql.session import ServerVersion, connect, server_version
 from ggshell.connectors.mysql.start_position import ReadFrom, Sought, read_from
 from ggshell.connectors.mysql.wire import ReplicationWire, server_number
@@ -83,6 +83,7 @@ class MysqlSource(SourceDatabase):
         with connect(self._login) as connection:
             self._version = server_version(connection)
             require_captured(connection, self._version)
+            require_named_types(connection, self._rules.wanted)
             server = server_identity(connection, self._version)
             found = read_from(connection, self._sought(after, begin), server, mariadb=self._version.mariadb)
         process = self._context

@@ -20,6 +20,7 @@ from ggshell.connectors.mysql.binlog.strings import shape_text
 from ggshell.connectors.mysql.log_files import file_number, log_end, value_of
 from ggshell.connectors.mysql.logged_in import SYSTEM_SCHEMAS
 from ggshell.connectors.mysql.login import parse_login
+from ggshell.connectors.mysql.requirements import require_named_type
 from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version, translated
 from ggshell.connectors.table_source import LoadTable, Wait, parents_first
 from ggshell.errors import DatabaseError, NotFoundError
@@ -49,8 +50,6 @@ _SHAPES: Final = frozenset(
         "geomcollection",
     }
 )
-OPAQUE_TYPES: Final = frozenset({"uuid", "inet4", "inet6"})
-"""Types of MariaDB whose values are bytes in the log, with nothing that says what they are."""
 
 
 class SourceColumn(NamedTuple):
@@ -201,12 +200,7 @@ class TableSnapshotOfServer:
     def _table(self, name: TableName, keycols: tuple[str, ...]) -> LoadTable:
         columns = self._columns(name)
         for column in columns:
-            if column.kind in OPAQUE_TYPES:
-                raise DatabaseError(
-                    f"column {column.name} of {name} has the type {column.kind}, which the log does not name",
-                    code="GGS-00481",
-                    hint="leave the table out with TABLEEXCLUDE, or change the type to char or binary",
-                )
+            require_named_type(name, column.name, column.kind)
         key = keycols or tuple(
             str(row[0])
             for row in execute(

@@ -142,3 +142,12 @@ def test_settings_that_capture_needs_are_named_with_what_to_set(capture: Mariadb
     assert "binlog_row_image is MINIMAL" in refused
     assert "SET GLOBAL binlog_row_image = FULL" in refused
     assert "SET GLOBAL binlog_row_metadata = FULL" in refused
+
+
+def test_a_column_whose_type_the_log_does_not_name_is_refused_at_the_start(capture: MariadbHome) -> None:
+    capture.execute("CREATE TABLE items (id INT PRIMARY KEY, name UUID)")
+    capture.add()
+    capture.start()
+    report = capture.abended_report()
+    assert "GGS-00481" in report
+    assert f"column name of {capture.schema}.items has the type uuid" in report
