@@ -90,9 +90,16 @@ def section(title: str) -> str:
     return text[: text.index("\n## ")]
 
 
+LAG = re.compile(r'^(?=ggshell -c ".*LAG REPLICAT (\w+);)', re.MULTILINE)
+WAIT = r"""timeout 60 bash -c 'until ggshell -c "LAG REPLICAT \1" | grep -q "At EOF"; do :; done'
+"""
+"""A reader repeats LAG until the Replicat is at the end of the trail, as the pages say."""
+
+
 def run_blocks(text: str, written: str, home: Path) -> str:
     """What the shell blocks of a text print, in ``home`` instead of the place that is ``written`` there; they must succeed."""
-    script = "\n".join(["set -e", *blocks(text, "sh")]).replace(written, str(home))
+    waited = (LAG.sub(WAIT, block) for block in blocks(text, "sh"))
+    script = "\n".join(["set -e", *waited]).replace(written, str(home))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     ran = subprocess.run(
         ["bash", "-c", script], cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
