@@ -15,6 +15,12 @@ from ggshell.language.pages import argument
 from ggshell.quantities import read_size, read_weekday
 
 
+@pytest.fixture(autouse=True)
+def computes_again() -> None:
+    """A result that is remembered enters no file."""
+    argument.cache_clear()
+
+
 def test_a_walk_counts_each_file_once_and_each_change_of_file() -> None:
     tracer = Tracer()
     with tracer.on():

@@ -67,7 +67,7 @@ def test_a_mistyped_csn_is_reported_at_each_start_until_it_is_undone(pipeline: P
     assert beyond.format(last) in output
     wait_for_report(pipeline, f"{BEYOND_TRAIL}  START … {beyond.format(last)}")
     assert "including those captured later" in report(pipeline)
-    assert BEYOND_TRAIL in pipeline.home.event_log.read_text()
+    until("the event is logged", lambda: BEYOND_TRAIL in pipeline.home.event_log.read_text())
     pipeline.insert(3)
     third = pipeline.csns(3)[-1]
     wait_for_skipped(pipeline, third)

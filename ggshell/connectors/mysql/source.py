@@ -100,13 +100,17 @@ class MysqlSource(SourceDatabase):
         """The last transaction that was read: in the trail or, later in the log, one of which nothing was captured."""
         options, read = self._context.checkpoint.options, self._context.checkpoint.read
         last = LastRead(*(options.log_last or (begin.value, "")))
+        recovery = read.recovery.csn if isinstance(read.recovery, LogPosition) else 0
+        if last.gtid and after.csn.value > last.csn and base_of(after.csn.value >> 32) != base_of(last.csn >> 32):
+            # Another server took over after the checkpoint: what the trail has of it is read again and dropped.
+            self._last = last
+            return Sought(last, recovery, options.log_server)
         if after.xids and after.csn.value >= last.csn:
             gtid = next(iter(after.xids))
             last = LastRead(after.csn.value, gtid if "-" in gtid else "")
         elif after.csn.value > last.csn:
             last = LastRead(after.csn.value, "")
         self._last = last
-        recovery = read.recovery.csn if isinstance(read.recovery, LogPosition) else 0
         return Sought(last, recovery, options.log_server)
 
     def _report_start(self, after: Completed, found: ReadFrom) -> None:

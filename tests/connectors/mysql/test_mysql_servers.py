@@ -60,6 +60,12 @@ def test_it_continues_after_the_server_was_killed_or_stopped(capture: MariadbHom
     capture.wait_for_ids([1, 2, 3, 4, 5])
 
 
+def _is_purged_to(login: str, file: str) -> bool:
+    """Purge the log, and return whether the server did: it keeps a file as long as a reader that has gone still counts."""
+    execute(login, f"PURGE BINARY LOGS TO '{file}'")
+    return bool(execute(login, "SHOW BINARY LOGS")[0][0] == file)
+
+
 def test_a_purged_log_is_refused_by_one_sentence(capture: MariadbHome, server: MariadbServer) -> None:
     capture.start()
     _insert(capture.login, 1)
@@ -68,7 +74,7 @@ def test_a_purged_log_is_refused_by_one_sentence(capture: MariadbHome, server: M
     _insert(capture.login, 2)
     execute(capture.login, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
     ((file, *_),) = execute(capture.login, "SHOW MASTER STATUS")
-    execute(capture.login, f"PURGE BINARY LOGS TO '{file}'")
+    until("the files are purged", lambda: _is_purged_to(capture.login, file))
     capture.start()
     report = capture.abended_report()
     assert "GGS-00474" in report
@@ -108,7 +114,11 @@ def test_reset_master_is_refused_even_if_the_same_gtids_exist_again(
     capture.wait_for_ids([1, 2, 20, 21])
 
 
-def test_another_server_takes_over_by_gtid(tmp_path: Path, server: MariadbServer, capture: MariadbHome) -> None:
+@pytest.mark.parametrize("has_checkpoint", [True, False], ids=["after a checkpoint", "before the next checkpoint"])
+def test_another_server_takes_over_by_gtid(
+    tmp_path: Path, server: MariadbServer, capture: MariadbHome, has_checkpoint: bool
+) -> None:
+    """It is killed there again, when the last checkpoint is one of the new server or still of the former one."""
     with ExitStack() as stack:
         replica = stack.enter_context(private_server(free_port(), {"server-id": "2", "log-slave-updates": "1"}))
         execute(
@@ -133,10 +143,14 @@ def test_another_server_takes_over_by_gtid(tmp_path: Path, server: MariadbServer
         server.kill()
         execute(replica.login(), "STOP SLAVE", "RESET SLAVE ALL")
         capture.lead_to(replica.login(DATABASE))
+        before = {path: path.read_bytes() for path in (capture.home.root / "dirchk").glob("EXT1.*")}
         _insert(capture.login, 5)
         capture.start()
         capture.wait_for_ids([1, 2, 3, 4, 5])
         capture.kill()
+        for path, content in before.items():
+            if not has_checkpoint:
+                path.write_bytes(content)
         _insert(capture.login, 6)
         capture.start()
         capture.wait_for_ids([1, 2, 3, 4, 5, 6])

@@ -7,7 +7,7 @@ import itertools
 import os
 import signal
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 from amounts import examples
@@ -140,6 +140,15 @@ class Waiting(Rows):
         self.canceled.set()
 
 
+@pytest.fixture
+def takes_ctrl_c() -> Iterator[None]:
+    """Workers of pytest-xdist ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("takes_ctrl_c")
 def test_ctrl_c_cancels_the_queries_of_both_sides() -> None:
     barrier = threading.Barrier(2)
     source, target = Waiting(barrier), Waiting(barrier)
