@@ -60,8 +60,8 @@ class Pair:
     def both(self, ask: Callable[[TableSide], _T]) -> tuple[_T, _T]:
         """Run the same query on source and target and return both results. Ctrl-C cancels both queries."""
         sides = self.source, self.target
-        answers = [self._pool.submit(ask, side) for side in sides]
         try:
+            answers = [self._pool.submit(ask, side) for side in sides]
             return answers[0].result(), answers[1].result()
         except KeyboardInterrupt:
             for side in sides:
