@@ -13,7 +13,6 @@ from pathlib import Path
 
 from ggshell.errors import NotFoundError, UsageError
 from ggshell.object_stores import is_elsewhere, open_place, store_error
-from ggshell.store_paths import path_of
 from ggshell.trail.name import TrailName
 
 _FILE = re.compile(r"..(\d{9}|\d{6})")
@@ -95,8 +94,3 @@ def _files_elsewhere(text: str) -> list[str]:
     if not found:
         raise NotFoundError(f"{text} is not a trail", hint=_HINT)
     return found
-
-
-def local_copy(file: str) -> Path:
-    """The path at which a trail file is read: no copy is made."""
-    return path_of(file)

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from ggshell.connectors.lake.log_files import LogFile, LogLayout, LogWriter
 from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, composed, net_effects
 from ggshell.errors import ApplyError, GgsError
-from ggshell.query import paths
 from ggshell.query.splits import TrailSplit
 from ggshell.query.trail_read import COLUMNS, HomeKeys, chosen, fitted
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import TWO_IMAGES, IoType
+from ggshell.store_paths import path_of
 from ggshell.trail.arrow import ArrowRows, ColumnValues
 from ggshell.trail.columnar import RowFilter, read_batches
 from ggshell.trail.inspection import InspectedFile
@@ -129,7 +129,7 @@ def _trail(split: TrailSplit) -> str:
 
 def read_slice(split: TrailSplit, keys: HomeKeys | None, least: Csn | None) -> Iterator[ChangeBatch]:
     """The changes of a split, from a CSN on. Raises TrailError."""
-    path = paths.local_copy(split.file)
+    path = path_of(split.file)
     return read_batches(
         path, RowFilter(first_csn=least), first=split.first, last=split.last, keys=keys, known=split.known(path)
     )
@@ -284,7 +284,7 @@ def joined_changes(parts: list[Changes]) -> Changes:
 
 def _behind(split: TrailSplit, rba: int) -> int:
     """The position after a record and its fragments."""
-    file, place = InspectedFile(paths.local_copy(split.file)), rba
+    file, place = InspectedFile(path_of(split.file)), rba
     try:
         while (seen := file.at(place)) is not None and seen.size:
             place += seen.size

@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from ggshell.connectors.connector import Connector
     from ggshell.time_limit import TimeLimit
 
-SYSTEM_SCHEMAS = ("information_schema", "performance_schema", "mysql", "sys")
+_SYSTEM_SCHEMAS = ("information_schema", "performance_schema", "mysql", "sys")
 """The databases of the server itself."""
+
+
+def user_tables(connection: Connection[Any]) -> list[TableName]:
+    """Return the tables of all schemas that are not the server's own, in order."""
+    rows = execute(
+        connection,
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE',"
+        " 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN %s ORDER BY 1, 2",
+        [_SYSTEM_SCHEMAS],
+    )
+    return [TableName(owner, name) for owner, name in rows]
 
 
 class MysqlLogin(LoggedIn):
@@ -52,13 +63,7 @@ class MysqlLogin(LoggedIn):
         )
 
     def tables(self) -> list[TableName]:
-        rows = execute(
-            self.connection,
-            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE',"
-            " 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN %s ORDER BY 1, 2",
-            [SYSTEM_SCHEMAS],
-        )
-        return [TableName(owner, name) for owner, name in rows]
+        return user_tables(self.connection)
 
     def columns(self, table: TableName) -> list[Column]:
         rows = execute(

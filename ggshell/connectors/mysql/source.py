@@ -131,12 +131,12 @@ class MysqlSource(SourceDatabase):
         log.end = value_of(self._base, file_number(end.file), end.position)
         current = (log.state.safe >> 32) - self._base
         files = log_files(self._control)
-        behind = file_number(end.file) - current
+        newer = file_number(end.file) - current
         warning = ""
-        if behind > _FEW_FILES and files and current - files[0].number < 1:
+        if newer > _FEW_FILES and files and current - files[0].number < 1:
             warning = (
                 f"Extract reads the oldest log file that the server keeps ({files[0].name}): it may be purged before it is"
-                f" captured. {behind} newer files exist."
+                f" captured. {newer} newer files exist."
             )
         told, self._warned = self._warned, warning
         return warning if warning and not told else None

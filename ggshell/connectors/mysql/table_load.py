@@ -17,8 +17,9 @@ from ggshell.connectors.connector import DatabaseFacts
 from ggshell.connectors.mysql.binlog.cells import Cells, Step, assemble
 from ggshell.connectors.mysql.binlog.numbers import float_cells
 from ggshell.connectors.mysql.binlog.strings import shape_text
+from ggshell.connectors.mysql.binlog.table_map import GEOMETRIES
 from ggshell.connectors.mysql.log_files import file_number, log_end, value_of
-from ggshell.connectors.mysql.logged_in import SYSTEM_SCHEMAS
+from ggshell.connectors.mysql.logged_in import user_tables
 from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.requirements import require_named_type
 from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version, translated
@@ -37,19 +38,7 @@ BATCH_ROWS: Final = 4000
 BATCH_BYTES: Final = 4 << 20
 _TEXT_TYPES: Final = frozenset({"enum", "set"})
 _BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
-_SHAPES: Final = frozenset(
-    {
-        "geometry",
-        "point",
-        "linestring",
-        "polygon",
-        "multipoint",
-        "multilinestring",
-        "multipolygon",
-        "geometrycollection",
-        "geomcollection",
-    }
-)
+_SHAPES: Final = frozenset({*GEOMETRIES, "geomcollection"})
 
 
 class SourceColumn(NamedTuple):
@@ -110,7 +99,7 @@ class TableSnapshotOfServer:
     def tables(
         self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
     ) -> list[LoadTable]:
-        every = self._all()
+        every = user_tables(self._connection)
         names: dict[TableName, None] = {}
         for pattern in patterns:
             found = [name for name in every if _matches(name, pattern)]
@@ -172,15 +161,6 @@ class TableSnapshotOfServer:
                     yield rows
         finally:
             driver.decoders, driver.use_unicode = kept
-
-    def _all(self) -> list[TableName]:
-        found = execute(
-            self._connection,
-            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE',"
-            " 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN %s ORDER BY 1, 2",
-            [SYSTEM_SCHEMAS],
-        )
-        return [TableName(owner, name) for owner, name in found]
 
     def _parents(self) -> dict[TableName, list[TableName]]:
         """The tables that each table refers to."""

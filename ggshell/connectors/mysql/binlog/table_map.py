@@ -117,7 +117,7 @@ _ONE_BYTE: Final = frozenset(
         ColumnType.TIME2,
     }
 )
-_GEOMETRIES: Final = (
+GEOMETRIES: Final = (
     "geometry",
     "point",
     "linestring",
@@ -326,7 +326,7 @@ def _described(columns: list[LogColumn], fields: dict[int, bytes]) -> list[LogCo
             added["charset"] = charsets.get(index)
         elif column.type is ColumnType.GEOMETRY:
             kind = next(geometries, 0)
-            added["geometry"] = _GEOMETRIES[kind] if kind < len(_GEOMETRIES) else "geometry"
+            added["geometry"] = GEOMETRIES[kind] if kind < len(GEOMETRIES) else "geometry"
         found.append(column._replace(**added))
     return found
 
