@@ -74,7 +74,7 @@ class Link:
         self._in: deque[str | bytes] = deque()
         self._parts: list[bytes] = []
         self._text = False
-        self._moved = self._pinged = clock.steady()
+        self._moved = self._pinged = self._looked = clock.steady()
         self._unsent = 0
         self._polled = clock.steady()
         self._ping_due: float | None = None
@@ -90,6 +90,9 @@ class Link:
         self.round_trip = 0.0
         """Seconds from the last ping to its answer; 0 before the first."""
         stream.setblocking(False)
+        self._events = select.poll()
+        self._events.register(stream, select.POLLIN)
+        self._events.register(self._interrupt, select.POLLIN)
 
     def upgrade(self, uri: str, headers: dict[str, str]) -> None:
         """Make the connection a WebSocket. Raises ConnectionLostError, ProcessError for a server that refuses."""
@@ -181,27 +184,27 @@ class Link:
             self._moved = now
         self._ping()
         pending = isinstance(self._stream, ssl.SSLSocket) and self._stream.pending()
-        poll = select.poll()
-        poll.register(self._stream, select.POLLIN | (select.POLLOUT if self._out else 0))
-        poll.register(self._interrupt, select.POLLIN)
+        self._events.modify(self._stream, select.POLLIN | (select.POLLOUT if self._out else 0))
         wait = 0.0 if pending else min(timeout, self._ping_seconds)
-        ready = dict(poll.poll(wait * 1000))
+        ready = dict(self._events.poll(wait * 1000))
         if self._stopped:
             raise self._lost("this process is stopping")
         if self._out:
             self._write()
         if pending or ready.get(self._stream.fileno(), 0) & ~select.POLLOUT:
             self._read()
-        self._require_movement()
         self._polled = self._clock.steady()
+        if self._polled - max(self._moved, self._looked) > self._ping_seconds / 2:
+            self._require_movement(self._polled)
 
-    def _require_movement(self) -> None:
+    def _require_movement(self, now: float) -> None:
         """Raise ConnectionLostError if nothing has arrived or left for too long."""
+        self._looked = now
         unsent = self.waiting + _queued(self._stream)
         if unsent < self._unsent:
-            self._moved = self._clock.steady()
+            self._moved = now
         self._unsent = unsent
-        if self._clock.steady() - self._moved > self._silence:
+        if now - self._moved > self._silence:
             what = "nothing could be sent" if unsent else "nothing has arrived"
             raise self._lost(f"{what} for {self._silence:g} seconds")
 

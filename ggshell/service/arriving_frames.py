@@ -1,7 +1,7 @@
 """The frames that arrive over one connection, on their way to the thread that writes them and back to the sender.
 
-Every change of thread or task takes as long as a sync of a fast disk, so there are two: the server's loop passes a frame to a
-thread, and the thread passes the acknowledgement to the loop.
+Every change of thread or task takes as long as a sync of a fast disk, so there are two: the server's loop passes a frame to the
+connection's own thread, and that thread passes the acknowledgement to the loop.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import threading
 from collections.abc import Callable
-from concurrent.futures import Executor
+from queue import SimpleQueue
 from typing import Final
 
 from ggshell.service.binary_messages import use_again
@@ -31,13 +32,12 @@ class ArrivingFrames:
     def __init__(
         self,
         connection: TrailProtocol,
-        threads: Executor,
         write: Callable[[list[Data]], bytes],
         written: Callable[[list[Data]], None],
     ) -> None:
         """``write``: writes messages in a thread and returns their acknowledgement; ``written``: called after that."""
         self._connection = connection
-        self._threads = threads
+        self._work: SimpleQueue[list[Data] | None] = SimpleQueue()
         self._write, self._tell_written = write, written
         self._messages: list[Data] = []
         self._bytes = 0
@@ -48,6 +48,7 @@ class ArrivingFrames:
         self._idle.set()
         self.failed: asyncio.Future[BaseException] = self._loop.create_future()
         """Done, with the error, when a write has failed; nothing is written after it."""
+        threading.Thread(target=self._run, name="receiver", daemon=True).start()
 
     def take(self, message: Data) -> None:
         """Write a message when those before it are written; read no more while too many bytes wait."""
@@ -64,8 +65,9 @@ class ArrivingFrames:
         await self._idle.wait()
 
     def end(self) -> None:
-        """Begin no further write."""
+        """Begin no further write; the thread ends after the write that is under way."""
         self._is_ended = True
+        self._work.put(None)
 
     def _begin(self) -> None:
         """Write all messages that wait, unless a write is under way."""
@@ -77,17 +79,18 @@ class ArrivingFrames:
         found, self._messages, self._bytes = self._messages, [], 0
         self._is_writing = True
         self._idle.clear()
-        self._threads.submit(self._work, found)
+        self._work.put(found)
         self._connection.resume()
 
-    def _work(self, messages: list[Data]) -> None:
-        """Write messages, in a thread."""
-        try:
-            end = functools.partial(self._succeed, messages, self._write(messages))
-        except BaseException as error:  # noqa: BLE001 - the task of the connection raises it
-            end = functools.partial(self._fail, error)
-        with contextlib.suppress(RuntimeError):  # the service has ended: nobody waits for the answer
-            self._loop.call_soon_threadsafe(end)
+    def _run(self) -> None:
+        """Write messages until the connection has ended."""
+        while (messages := self._work.get()) is not None:
+            try:
+                end = functools.partial(self._succeed, messages, self._write(messages))
+            except BaseException as error:  # noqa: BLE001 - the task of the connection raises it
+                end = functools.partial(self._fail, error)
+            with contextlib.suppress(RuntimeError):  # the service has ended: nobody waits for the answer
+                self._loop.call_soon_threadsafe(end)
 
     def _succeed(self, messages: list[Data], answer: bytes) -> None:
         """Acknowledge what was written, unless a later acknowledgement comes soon; each costs both sides as much as a frame."""

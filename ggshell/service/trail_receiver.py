@@ -161,7 +161,7 @@ class TrailReceivers:
         def written(messages: list[Data]) -> None:
             arrival.counts.add(messages, self._state.clock.now())
 
-        frames = ArrivingFrames(connection, self._writers, arrival.trail.take, written)
+        frames = ArrivingFrames(connection, arrival.trail.take, written)
         connection.take_directly(frames.take)
         ending = asyncio.create_task(_ending(websocket))
         try:

@@ -53,6 +53,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         write_trail(homes.trail("ea"), load.rows, FILE_BYTES)
         write_trail(homes.trail("fe"), load.few, FILE_BYTES)
         few = _peaks_of(homes, "fe")
+        _warm_up(homes)
         ours, loopback = _loopback(homes, rounds)
         figures = [loopback]
         figures += _memory(few, _peaks_of(homes, "ea"))
@@ -75,6 +76,12 @@ def _copied(
         then()
     homes.stop("dp1", target)
     return size_of(homes.trail(source)) / taken
+
+
+def _warm_up(homes: TwoHomes) -> None:
+    """Copy once each way: memory and disk blocks that the machine has not used before are several times slower."""
+    _copied(homes)
+    plain_copy(homes, "ea", secure=True)
 
 
 def _loopback(homes: TwoHomes, rounds: int) -> tuple[list[float], Figure]:

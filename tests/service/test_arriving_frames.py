@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -52,10 +51,12 @@ class Disk:
 def run(body: Callable[[ArrivingFrames, Connection, Disk], Any]) -> Disk:
     async def main() -> Disk:
         connection, disk = Connection(), Disk()
-        with ThreadPoolExecutor(1) as threads:
-            frames = ArrivingFrames(cast(Any, connection), threads, disk.write, lambda _: None)
+        frames = ArrivingFrames(cast(Any, connection), disk.write, lambda _: None)
+        try:
             async with asyncio.timeout(SECONDS):
                 await body(frames, connection, disk)
+        finally:
+            frames.end()
         return disk
 
     return asyncio.run(main())
