@@ -49,8 +49,8 @@ class View(NamedTuple):
 
     @property
     def other_homes(self) -> list[str]:
-        """Host and port of the services that the group connects to: receivers of its trails, or the source of a RECVPATH."""
-        if self.type is GroupKind.RECVPATH:
+        """Host and port of the services that the group connects to: receivers of its trails, or the source that it reads."""
+        if self.checkpoint.reads_other_home:
             return [self.checkpoint.options.source.partition("://")[2].partition("/")[0]]
         return [each.receiver_place for each in self.checkpoint.write if each.is_elsewhere]
 

@@ -64,7 +64,7 @@ def require_manager(session: Session) -> ProcessFile:
 def require_parameters(session: Session, found: View) -> None:
     """Raise StoreError if a group has no parameter file: its process would only abend."""
     path = session.home.parameters(found.group)
-    if not found.type.is_path and not path.exists():
+    if found.checkpoint.has_parameters and not path.exists():
         from ggshell.parameters.lines import missing
 
         raise missing(path)

@@ -60,7 +60,17 @@ def run(home: Home, group: str) -> int:
 
 
 def _body(context: GroupContext) -> None:
-    parameters = load_extract(context.home.parameters(context.group), context.group)
+    if context.checkpoint.options.alias_of:
+        from ggshell.groups import alias_extract
+
+        alias_extract.run_alias(context)
+        return
+    path = context.home.parameters(context.group)
+    parameters = load_extract(path, context.group)
+    if context.checkpoint.options.passive:
+        from ggshell.groups.passive_extract import require_passive_parameters
+
+        require_passive_parameters(parameters, str(path))
     tables = TableFilter(
         [table.pattern for table in parameters.tables],
         parameters.excludes,
@@ -107,9 +117,10 @@ def _refuse_load(context: GroupContext, parameters: ExtractParameters) -> None:
 
 
 def _forms(context: GroupContext, parameters: ExtractParameters) -> TrailForms:
-    return TrailForms(
-        context.home, parameters.trails, decrypts=parameters.decrypts, restart_record=parameters.restart_record
-    )
+    trails = parameters.trails
+    if context.checkpoint.options.passive:  # its alias in another home connects to this one
+        trails = tuple(each._replace(host=None) for each in trails)
+    return TrailForms(context.home, trails, decrypts=parameters.decrypts, restart_record=parameters.restart_record)
 
 
 class LogExtract:

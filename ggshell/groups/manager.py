@@ -21,7 +21,7 @@ from ggshell.groups.home_watch import SECONDS as WATCH_SECONDS
 from ggshell.groups.home_watch import HomeWatch
 from ggshell.groups.lifecycle import parameter_facts, signal_ready
 from ggshell.groups.maintenance_jobs import MaintenanceJobs
-from ggshell.groups.purge import PurgeTimes, purge
+from ggshell.groups.purge import PurgeTimes, purge, received_rules
 from ggshell.groups.report import Report
 from ggshell.groups.runner import Runner
 from ggshell.groups.service_watch import ServiceWatch
@@ -365,7 +365,8 @@ class Manager:
                 self._event(severity, "OGG-00976", text)
 
     def _purge_due(self) -> None:
-        self._purge(self._purge_times.due(self._parameters.purge))
+        """Purge by PURGEOLDEXTRACTS, and what the aliases of passive Extracts have received."""
+        self._purge(self._purge_times.due((*self._parameters.purge, *received_rules(self._home))))
 
     def _purge(self, rules: Iterable[PurgeRule]) -> list[str]:
         removed = []

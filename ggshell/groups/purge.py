@@ -22,6 +22,8 @@ from ggshell.types import TrailPosition
 
 _FILE = re.compile(r"(..)(?:\d{9}|\d{6})")
 _HOUR = HOUR * MICROSECONDS
+RECEIVED_SECONDS = 60.0
+"""Seconds between two checks of what the aliases of passive Extracts have received."""
 
 
 class TrailFile(NamedTuple):
@@ -130,6 +132,15 @@ def purge(home: Home, rule: PurgeRule, now: int) -> list[Path]:
     except OSError as error:
         raise DiskError(f"cannot remove old trail files: {error.strerror}", where=str(error.filename)) from error
     return removed
+
+
+def received_rules(home: Home) -> list[PurgeRule]:
+    """Return the rules that remove what aliases have received from the trails of passive Extracts.
+
+    Nobody else knows these trails: GoldenGate sends them without a file in the source home."""
+    found = [each.checkpoint for each in home.groups() if each.checkpoint is not None]
+    passive = [each for each in found if each.options.passive]
+    return [PurgeRule(target.trail, every=RECEIVED_SECONDS) for each in passive for target in each.write]
 
 
 def _checkpoint(entry: GroupEntry) -> Checkpoint:

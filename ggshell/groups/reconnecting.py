@@ -6,6 +6,7 @@ A server that repeatedly ends its log at the same position gets longer pauses, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from ggshell.errors import (
     CaptureError,
@@ -17,6 +18,7 @@ from ggshell.errors import (
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.events import Severity
 
+T = TypeVar("T")
 FIRST_SECONDS = 0.25
 LONGEST_SECONDS = 30.0
 
@@ -58,9 +60,7 @@ def run_sessions(context: GroupContext, session: Callable[[Backoff], None], clos
             close()
             if context.runner.stop_requested:
                 return  # the connection was canceled or lost while the process was stopping
-            pause = backoff.next()
-            context.report.event(Severity.WARNING, error.code, f"{error} - retrying in {pause:g} seconds.")
-            _wait(context, pause)
+            _pause(context, backoff, error)
         except TransactionAbortedError as error:
             close()
             context.report.event(Severity.WARNING, error.code, str(error))
@@ -69,6 +69,29 @@ def run_sessions(context: GroupContext, session: Callable[[Backoff], None], clos
             close()
             context.report.event(Severity.INFO, error.code, str(error))
             _wait(context, CHANGE_SECONDS)
+
+
+def attempt(context: GroupContext, action: Callable[[], T]) -> T | None:
+    """Return the result of an action, which is tried again with pauses while the connection cannot be made.
+
+    Returns None if the group is to stop before.
+    """
+    backoff = Backoff()
+    while not context.runner.stop_requested:
+        try:
+            found = action()
+        except ConnectionLostError as error:
+            _pause(context, backoff, error)
+            continue
+        connected(context, backoff)
+        return found
+    return None
+
+
+def _pause(context: GroupContext, backoff: Backoff, error: ConnectionLostError) -> None:
+    pause = backoff.next()
+    context.report.event(Severity.WARNING, error.code, f"{error} - retrying in {pause:g} seconds.")
+    _wait(context, pause)
 
 
 def connected(context: GroupContext, backoff: Backoff) -> None:

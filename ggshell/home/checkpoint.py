@@ -208,7 +208,11 @@ class GroupOptions(NamedTuple):
     etrollover: bool = False
     """ALTER … ETROLLOVER: the next run begins a new trail file."""
     source: str = ""
-    """The source of a path, as it was typed; for a RECVPATH, the URL of the other home's service."""
+    """The source of a path, as it was typed; for a RECVPATH and an alias Extract, the URL of the other home's service."""
+    passive: bool = False
+    """The Extract is passive: its alias in another home starts it, and reads its remote trail here."""
+    alias_of: str = ""
+    """The passive Extract of another home that this Extract is an alias of; empty: it is not an alias."""
     target: str = ""
     """The target of a path, or the folder of a lake, as it was typed."""
     access_alias: str = ""
@@ -324,6 +328,16 @@ class Checkpoint(NamedTuple):
     def is_task(self) -> bool:
         """Whether the group runs once, for an initial load, and is not one that replicates changes."""
         return self.read.source is SourceType.TABLE or self.options.special
+
+    @property
+    def reads_other_home(self) -> bool:
+        """Whether it connects to another home to read a trail there: a RECVPATH or an alias Extract."""
+        return self.type is GroupKind.RECVPATH or bool(self.options.alias_of)
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether it has a parameter file."""
+        return not self.type.is_path and not self.options.alias_of
 
     @property
     def written_here(self) -> tuple[WriteCheckpoint, ...]:

@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.errors import GgsError, StateError
-from ggshell.home.checkpoint import AddedAt, Checkpoint, GroupKind, SourceType
+from ggshell.home.checkpoint import AddedAt, Checkpoint, SourceType
 from ggshell.home.home import Home
 from ggshell.home.process_file import ALIVE, ProcessState
 from ggshell.types import TrailPosition
@@ -119,7 +119,7 @@ def group_lag(home: Home, checkpoint: Checkpoint, state: ProcessState, now: int,
 
 def _is_seen(checkpoint: Checkpoint) -> bool:
     """Whether the records that wait for a group can be seen: they are in a trail of this home."""
-    return checkpoint.read.source is SourceType.TRAIL and checkpoint.type is not GroupKind.RECVPATH
+    return checkpoint.read.source is SourceType.TRAIL and not checkpoint.reads_other_home
 
 
 _ROW_DECIDES = "its checkpoint table may contain a row of an earlier run, which decides where it continues"

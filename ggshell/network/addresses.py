@@ -30,18 +30,20 @@ class ReceiverAddress(NamedTuple):
     def uri(self) -> str:
         """The address of the WebSocket."""
         scheme = "wss" if self.service.is_secure else "ws"
-        return f"{scheme}://{self.service.place}{self.path}?trail={quote(self.trail, safe='/.')}"
+        named = f"?trail={quote(self.trail, safe='/.')}" if self.trail else ""
+        return f"{scheme}://{self.service.place}{self.path}{named}"
 
 
-def parse_source(text: str) -> ReceiverAddress:
+def parse_source(text: str, *, needs_trail: bool = True) -> ReceiverAddress:
     """Parse the source of a path that its target starts: ``wss://host:port/services/v2/sources?trail=NAME``.
 
-    Raises UsageError as ``parse_receiver`` does.
+    ``needs_trail``: refuse an address without a trail, which an alias Extract has before its first start. Raises UsageError
+    as ``parse_receiver`` does.
     """
-    return parse_receiver(text, SOURCES)
+    return parse_receiver(text, SOURCES, needs_trail=needs_trail)
 
 
-def parse_receiver(text: str, endpoint: str = TARGETS) -> ReceiverAddress:
+def parse_receiver(text: str, endpoint: str = TARGETS, *, needs_trail: bool = True) -> ReceiverAddress:
     """Parse the target of a path: ``wss://host:port/services/v2/targets?trail=NAME``. Raises UsageError.
 
     ``ws`` is accepted for this machine only, because what it sends can be read on the way.
@@ -57,9 +59,9 @@ def parse_receiver(text: str, endpoint: str = TARGETS) -> ReceiverAddress:
             f"{text[:200]} is not a valid address of a {'source' if endpoint == SOURCES else 'receiver'}",
             hint=f"use wss://host:port{endpoint}?trail=NAME",
         )
-    if len(trails) != 1:
+    if len(trails) != 1 and (needs_trail or trails):
         raise UsageError(f"{text[:200]} does not name a trail", hint="add ?trail=NAME")
     service = ServiceUrl(_SCHEMES[parts.scheme], host, port or _PORTS[parts.scheme])
     if not service.is_secure and not service.is_local:
         raise UsageError(f"{text[:200]} would send the trail unencrypted over the network", hint="use wss://")
-    return ReceiverAddress(service, parts.path.rstrip("/") or endpoint, trails[0])
+    return ReceiverAddress(service, parts.path.rstrip("/") or endpoint, trails[0] if trails else "")

@@ -10,7 +10,11 @@ from ggshell import __version__
 from ggshell.errors import ConnectionLostError, ProcessError, StoreError
 from ggshell.network.link import LOST, NOT_A_RECEIVER, Link
 from ggshell.network.opening import (
+    Asked,
     Challenge,
+    ExtractAction,
+    ExtractAnswer,
+    ExtractRequest,
     Opened,
     Opening,
     Refusal,
@@ -24,7 +28,7 @@ from ggshell.network.proof import HomeKey, signed_text
 ANSWER_SECONDS: Final = 60.0
 """How long the other side may take to open its trail: it may have to scan the last file."""
 
-_Answer = TypeVar("_Answer", Challenge, Opened, TaskAnswer)
+_Answer = TypeVar("_Answer", Challenge, Opened, TaskAnswer, ExtractAnswer)
 
 
 class Sender(NamedTuple):
@@ -47,6 +51,10 @@ class Sender(NamedTuple):
         """Return a request for the task of a load; ``trail`` is where the load is sent."""
         return TaskRequest(trail, self.home, socket.gethostname(), self.group, __version__, task, load)
 
+    def extract_request(self, extract: str, action: ExtractAction) -> ExtractRequest:
+        """Return a request of the alias of a passive Extract."""
+        return ExtractRequest("", self.home, socket.gethostname(), self.group, __version__, extract, action)
+
 
 def open_trail(link: Link, where: str, opening: Opening, sender: Sender) -> Opened:
     """Prove who dials, send the opening, and return the answer. ``where``: the other side, for messages.
@@ -57,7 +65,7 @@ def open_trail(link: Link, where: str, opening: Opening, sender: Sender) -> Open
     return expect(link.receive(ANSWER_SECONDS), Opened, where)
 
 
-def introduce(link: Link, where: str, asked: Opening | TaskRequest, sender: Sender) -> None:
+def introduce(link: Link, where: str, asked: Asked, sender: Sender) -> None:
     """Answer the challenge with what is asked for, signed with the home's key. Raises as ``open_trail`` does."""
     challenge = expect(link.receive(ANSWER_SECONDS), Challenge, where)
     if sender.key is not None and sender.signs_in:
@@ -68,7 +76,7 @@ def introduce(link: Link, where: str, asked: Opening | TaskRequest, sender: Send
     link.send(encode_message(asked))
 
 
-def _sign(link: Link, asked: Opening | TaskRequest, challenge: Challenge, key: HomeKey) -> None:
+def _sign(link: Link, asked: Asked, challenge: Challenge, key: HomeKey) -> None:
     link.home.require(challenge.receiver)
     asked.unchecked = link.home.is_unknown
     asked.certificate, asked.signature = key.proof(signed_text(asked, challenge))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
+from enum import StrEnum
 from typing import Annotated, Final
 
 import msgspec
@@ -112,6 +113,54 @@ class TaskRequest(msgspec.Struct, tag="task"):
             raise TrailError("the task of a request is not a valid name of a group", code=INVALID)
 
 
+class ExtractAction(StrEnum):
+    """What the alias of a passive Extract asks for."""
+
+    START = "start"
+    STOP = "stop"
+
+
+class ExtractRequest(msgspec.Struct, tag="extract"):
+    """The alias of a passive Extract asks to start or to stop it, instead of an opening.
+
+    ``trail`` is empty. The other fields are those of an opening.
+    """
+
+    trail: str
+    home: str
+    host: str
+    group: str
+    release: str
+    extract: str
+    action: ExtractAction
+    certificate: str = ""
+    signature: str = ""
+    unchecked: bool = False
+
+    @property
+    def purpose(self) -> str:
+        """What the signature is for."""
+        return _purpose(f"{self.action} extract {self.extract}", self)
+
+    def require_plain(self) -> None:
+        """Raise TrailError (GGS-00955) like an opening, and for an Extract that is not the name of a group."""
+        _require_plain(self, "trail", "home", "host", "group", "release")
+        if not _GROUP.fullmatch(self.extract):
+            raise TrailError("the Extract of a request is not a valid name of a group", code=INVALID)
+
+
+class ExtractAnswer(msgspec.Struct, tag="passive"):
+    """The passive Extract runs, or has been asked to stop.
+
+    ``trail``: its remote trail, as its own home and the home of the alias name it; ``megabytes``: the size of its files.
+    ``compress``: compress frames with at least this many bytes of data; None: do not compress.
+    """
+
+    trail: str
+    megabytes: int
+    compress: int | None = None
+
+
 class TaskAnswer(msgspec.Struct, tag="answer"):
     """The task is prepared, or has ended after ``rows`` rows; ``error``: why it failed."""
 
@@ -152,18 +201,20 @@ class Refusal(msgspec.Struct, tag="refusal"):
     again: bool = False
 
 
-def _purpose(text: str, message: Opening | TaskRequest) -> str:
+def _purpose(text: str, message: Asked) -> str:
     return f"{text}, of any home without TLS" if message.unchecked else text
 
 
-def _require_plain(message: Opening | TaskRequest, *names: str) -> None:
+def _require_plain(message: Asked, *names: str) -> None:
     for name in names:
         text = getattr(message, name)
         if (not text and name in ("home", "group")) or not text.isprintable() or len(text) > _LONGEST_NAME:
             raise TrailError(f"the {name} of an opening is not a valid name", code=INVALID)
 
 
-Message = Challenge | Opening | TaskRequest | TaskAnswer | Opened | Refusal
+Asked = Opening | TaskRequest | ExtractRequest
+"""What the side that dials asks for."""
+Message = Challenge | Asked | TaskAnswer | ExtractAnswer | Opened | Refusal
 
 
 def new_challenge(release: str, receiver: str) -> Challenge:

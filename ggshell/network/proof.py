@@ -38,7 +38,7 @@ from ggshell.home.certificate import ensure_certificate, fingerprint_of
 from ggshell.home.home import Home
 from ggshell.home.peers import Peer, parse_fingerprint
 from ggshell.network.frames import PROTOCOL
-from ggshell.network.opening import Challenge, Opening, TaskRequest
+from ggshell.network.opening import Asked, Challenge
 from ggshell.network.proven import UNKNOWN_SENDER
 from ggshell.parameters.loading import load_service
 
@@ -104,7 +104,7 @@ def proven_fingerprint(certificate: str, signature: str, text: str) -> str:
     return fingerprint_of(der)
 
 
-def signed_text(asked: Opening | TaskRequest, challenge: Challenge) -> str:
+def signed_text(asked: Asked, challenge: Challenge) -> str:
     """Return the text that a dialing home signs: what it asks for, of which home, and the nonce."""
     names = (asked.trail, asked.home, asked.group)
     return "\n".join((PROTOCOL, challenge.receiver, challenge.nonce, asked.purpose, *names))

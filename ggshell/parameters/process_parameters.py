@@ -11,6 +11,7 @@ from ggshell.errors import ParameterError
 from ggshell.parameters.access_rules import AccessRules, access_rules
 from ggshell.parameters.ddl_rules import DdlOptions, ddl_errors, ddl_options, ddl_rules, ddl_substitutions
 from ggshell.parameters.lines import Parameter
+from ggshell.parameters.remote_hosts import PassiveOptions, passive_options
 from ggshell.parameters.reperror import ReperrorRule, rules_of_map
 from ggshell.parameters.row_clauses import with_clauses
 from ggshell.parameters.trail_statements import TrailStatement, idle_encryption, trail_statements
@@ -103,7 +104,8 @@ class ExtractParameters(NamedTuple):
     ``log_retention``: for how many seconds the source keeps log that is already captured (CHECKPOINTRETENTIONTIME);
     ``ends_at_unreadable``: TRANLOGOPTIONS UNREADABLEREDO ABEND; ``adds_trandata``: DDLOPTIONS ADDTRANDATA;
     ``needs_trandata``: the same with ABEND; ``idle_encryption``: the positions of ENCRYPTTRAIL lines that do not encrypt any
-    trail; ``sequences``: the patterns of SEQUENCE lines; ``ddl``: the statements to capture, None to capture none.
+    trail; ``sequences``: the patterns of SEQUENCE lines; ``ddl``: the statements to capture, None to capture none;
+    ``passive``: RMTHOSTOPTIONS.
     """
 
     group: str
@@ -112,6 +114,7 @@ class ExtractParameters(NamedTuple):
     excludes: tuple[str, ...] = ()
     sequences: tuple[str, ...] = ()
     trails: tuple[TrailStatement, ...] = ()
+    passive: PassiveOptions | None = None
     decrypts: bool = False
     restart_record: bool = True
     truncates: bool = False
@@ -233,6 +236,7 @@ def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
         excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
         sequences=tuple(item.args["sequence"] for item in _named(found, "SEQUENCE")),
         trails=trail_statements(found),
+        passive=passive_options(found),
         idle_encryption=tuple(item.place for item in idle_encryption(found)),
         decrypts=bool(_named(found, "DECRYPTTRAIL")),
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),

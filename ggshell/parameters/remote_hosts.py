@@ -1,7 +1,8 @@
-"""RMTHOST: the machine that receives the remote trails listed after it, and how to send to it."""
+"""RMTHOST: the machine that receives the remote trails listed after it, and how to send to it; RMTHOSTOPTIONS."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from ggshell.hosts import host_and_port, is_loopback
@@ -46,13 +47,28 @@ def remote_host(item: Parameter) -> RemoteHost:
     given: dict[str, Any] = item.args
     host = str(given["host"])
     port = given.get("mgrport") or given.get("port") or (0 if is_loopback(host) else COLLECTOR_PORT)
-    threshold = int(given.get("compressthreshold", COMPRESS_THRESHOLD)) if "compress" in given else None
     return RemoteHost(
         host,
         int(port),
-        threshold,
+        _threshold(given),
         send_buffer=int(given.get("tcpbufsize", 0)),
         most_data=int(given.get("tcpflushbytes", 0)),
         streams="nostreaming" not in given,
         silence=float(given.get("timeout", 0)),
     )
+
+
+class PassiveOptions(NamedTuple):
+    """RMTHOSTOPTIONS of a passive Extract. ``compress_threshold``: as of RMTHOST."""
+
+    compress_threshold: int | None = None
+
+
+def passive_options(found: Iterable[Parameter]) -> PassiveOptions | None:
+    """Return the settings of the last RMTHOSTOPTIONS line; None without one."""
+    given = [item.args for item in found if item.name == "RMTHOSTOPTIONS"]
+    return PassiveOptions(_threshold(given[-1])) if given else None
+
+
+def _threshold(given: dict[str, Any]) -> int | None:
+    return int(given.get("compressthreshold", COMPRESS_THRESHOLD)) if "compress" in given else None

@@ -39,7 +39,8 @@ class FileRules(NamedTuple):
 class TrailStatement(NamedTuple):
     """An EXTTRAIL or RMTTRAIL line, or an EXTFILE or RMTFILE line (``file``).
 
-    ``release``: FORMAT RELEASE, empty for the newest. ``host``: the RMTHOST of a remote trail or file.
+    ``release``: FORMAT RELEASE, empty for the newest. ``host``: the RMTHOST of a remote trail or file. ``remote``: RMTTRAIL,
+    RMTFILE or RMTTASK.
     """
 
     trail: str
@@ -47,6 +48,7 @@ class TrailStatement(NamedTuple):
     encryption: Encryption | None = None
     file: FileRules | None = None
     host: RemoteHost | None = None
+    remote: bool = False
 
 
 def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
@@ -72,14 +74,15 @@ def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
         elif item.name == "RMTTASK":
             result.append(_task(item, host))
         elif item.name in ("EXTTRAIL", "RMTTRAIL"):
-            receiving = host if item.name == "RMTTRAIL" else None
+            remote = item.name == "RMTTRAIL"
             release = item.args.get("format", ("", ""))[1]
-            result.append(TrailStatement(item.args["trail"], release, encryption, host=receiving))
+            receiving = host if remote else None
+            result.append(TrailStatement(item.args["trail"], release, encryption, host=receiving, remote=remote))
         elif item.name in ("EXTFILE", "RMTFILE"):
             rules = FileRules(item.name == "RMTFILE", item.args.get("megabytes", 2000), "purge" in item.args)
             release = item.args.get("format", ("", ""))[1]
             receiving = host if rules.remote else None
-            result.append(TrailStatement(item.args["file"], release, encryption, rules, receiving))
+            result.append(TrailStatement(item.args["file"], release, encryption, rules, receiving, rules.remote))
     return tuple(result)
 
 
@@ -92,7 +95,7 @@ def _task(item: Parameter, host: RemoteHost | None) -> TrailStatement:
     """The trail of RMTTASK. RMTHOST may follow it."""
     group = str(item.args["group"]).upper()
     release = item.args.get("format", ("", ""))[1]
-    return TrailStatement(task_trail(group), release, None, FileRules(True, purge=True, task=group), host)
+    return TrailStatement(task_trail(group), release, None, FileRules(True, purge=True, task=group), host, True)
 
 
 def idle_encryption(found: Iterable[Parameter]) -> tuple[Parameter, ...]:

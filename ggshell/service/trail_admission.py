@@ -18,7 +18,9 @@ from ggshell.home.events import Severity
 from ggshell.home.peers import Peers
 from ggshell.network.frames import INVALID, PROTOCOL
 from ggshell.network.opening import (
+    Asked,
     Challenge,
+    ExtractRequest,
     Opening,
     Refusal,
     TaskRequest,
@@ -81,9 +83,7 @@ class TrailAdmission:
         await websocket.accept(subprotocol=PROTOCOL)
         return principal
 
-    async def opening(
-        self, websocket: WebSocket, principal: Principal | None, *, reads: bool
-    ) -> tuple[Opening | TaskRequest, Proven]:
+    async def opening(self, websocket: WebSocket, principal: Principal | None, *, reads: bool) -> tuple[Asked, Proven]:
         """Return the opening of a peer, or of a user who has signed in, and who that is. Raises GgsError.
 
         ``reads``: whether the endpoint is the one where trails are read."""
@@ -95,7 +95,7 @@ class TrailAdmission:
         except (TimeoutError, KeyError) as error:
             raise TrailError("the opening of a trail did not arrive", code=INVALID) from error
         opening = decode_message(text)
-        if not isinstance(opening, Opening | TaskRequest):
+        if not isinstance(opening, Opening | TaskRequest | ExtractRequest):
             raise TrailError("the first message of a sender must be its opening", code=INVALID)
         opening.require_plain()
         if _reads(opening) is not reads:
@@ -109,9 +109,7 @@ class TrailAdmission:
         """The fingerprint of this home, as its TLS shows it since the service started."""
         return read_certificate(home_key(self._state.home, self._state.clock).certificate).fingerprint
 
-    def _require_known(
-        self, opening: Opening | TaskRequest, challenge: Challenge, principal: Principal | None
-    ) -> Proven:
+    def _require_known(self, opening: Asked, challenge: Challenge, principal: Principal | None) -> Proven:
         """Return who sent the opening. Raises ProcessError (GGS-00951) unless it is a peer or a user who signed in."""
         if principal is not None and not opening.signature:
             return Proven(f"user {principal.name}")
@@ -170,8 +168,8 @@ class TrailAdmission:
             self._state.event(severity, code, text)
 
 
-def _reads(opening: Opening | TaskRequest) -> bool:
-    return isinstance(opening, Opening) and opening.reads
+def _reads(opening: Asked) -> bool:
+    return isinstance(opening, ExtractRequest) or (isinstance(opening, Opening) and opening.reads)
 
 
 def connection_of(websocket: WebSocket) -> TrailProtocol:

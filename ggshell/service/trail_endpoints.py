@@ -7,7 +7,7 @@ import contextlib
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell.errors import GgsError
-from ggshell.network.opening import Opening
+from ggshell.network.opening import ExtractRequest, Opening
 from ggshell.service.refusals import bug
 from ggshell.service.request_sign_in import RequestSignIn
 from ggshell.service.state import ServiceState
@@ -40,7 +40,9 @@ class TrailEndpoints:
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the other side has gone; it connects again
             try:
                 opening, proven = await self._admission.opening(websocket, principal, reads=reads)
-                if isinstance(opening, Opening) and reads:
+                if isinstance(opening, ExtractRequest):
+                    await self.sources.answer_alias(websocket, opening, proven)
+                elif isinstance(opening, Opening) and reads:
                     await self.sources.serve(websocket, opening, proven)
                 else:
                     await self.receivers.serve(websocket, opening, proven)

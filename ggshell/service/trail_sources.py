@@ -14,12 +14,14 @@ from typing import Any, Final
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell.errors import DiskError, TrailError
+from ggshell.groups.passive_extract import require_running, writer_of
 from ggshell.network.frames import INVALID, Compression, decode_acknowledgement, encode_frame
-from ggshell.network.opening import Opened, Opening, encode_message, position_text
+from ggshell.network.opening import ExtractRequest, Opened, Opening, encode_message, position_text
 from ggshell.network.proven import Proven
 from ggshell.network.remote_group import RemoteGroup
 from ggshell.network.trail_readers import TrailReader, forget_reader_of, note_reader
 from ggshell.network.trail_source import TrailSource
+from ggshell.service.passive_answers import answer_alias
 from ggshell.service.state import ServiceState
 from ggshell.service.trail_admission import TrailAdmission, trail_here
 from ggshell.service.trail_log import REPLACED, TrailLog, is_lost
@@ -42,6 +44,8 @@ class Reading:
         self.note = note
         self.address = address
         self.since = since
+        self.passive = ""
+        """The passive Extract that writes the trail; the reader is then its alias."""
         self.sent = self.taken = 0
         self.changed = asyncio.Event()
         self.task = asyncio.current_task()
@@ -71,6 +75,12 @@ class TrailSources:
         """Release the threads; the connections have ended by now."""
         self._log.close()
         self._threads.shutdown(wait=True)
+
+    async def answer_alias(self, websocket: WebSocket, asked: ExtractRequest, proven: Proven) -> None:
+        """Start or stop a passive Extract. Raises GgsError, WebSocketDisconnect."""
+        answer = await answer_alias(self._state.home, asked, proven, self._threads)
+        await websocket.send_text(encode_message(answer))
+        await websocket.close()
 
     async def serve(self, websocket: WebSocket, opening: Opening, proven: Proven) -> None:
         """Send a trail over one connection until it ends. Raises GgsError, WebSocketDisconnect."""
@@ -132,7 +142,9 @@ class TrailSources:
         except BaseException:
             source.close()
             raise
-        return Reading(source, note, client, now, opening.compress)
+        reading = Reading(source, note, client, now, opening.compress)
+        reading.passive = await self._in_thread(writer_of, self._state.home, name)
+        return reading
 
     async def _send_all(self, websocket: WebSocket, reading: Reading) -> None:
         """Send what the trail has and what it gets until the connection ends. Raises GgsError, WebSocketDisconnect."""
@@ -147,9 +159,12 @@ class TrailSources:
                     reading.sent += len(message)
                     await websocket.send_bytes(message)
                     continue
-                with contextlib.suppress(TimeoutError):
+                try:
                     async with asyncio.timeout(LOOK_SECONDS):
                         await reading.changed.wait()
+                except TimeoutError:
+                    if reading.passive:
+                        await self._in_thread(require_running, self._state.home, reading.passive)
             answers.result()
         finally:
             answers.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ggshell.cli import registrations
 from ggshell.cli import start_position as parse_start_position
 from ggshell.cli.begin import begin_time, starting_position
+from ggshell.cli.commands.alias_extract import require_no_alias
 from ggshell.cli.commands.extract import skipped
 from ggshell.cli.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
 from ggshell.cli.registry import command
@@ -43,6 +44,7 @@ def alter_extract(
     asked = AskedPosition(begin, moment, lsn, scn, extseqno, extrba, lognum, logpos, gtidset)
     moves = bool(begin) or asked.in_log or extseqno is not None or extrba is not None
     for found in _stopped(session, EXTRACT, group_name):
+        require_no_alias(found, "ALTER EXTRACT")
         if not (moves or desc or etrollover):
             raise UsageError(
                 "ALTER requires at least one option.",

@@ -6,6 +6,7 @@ import sys
 
 from ggshell.cli import registrations
 from ggshell.cli.begin import begin_time, starting_position
+from ggshell.cli.commands.alias_extract import delete_alias
 from ggshell.cli.groups import EXTRACT, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, Note
@@ -38,6 +39,7 @@ def add_extract(
     extseqno: int | None = None,
     extrba: int | None = None,
     sourceistable: bool = False,
+    passive: bool = False,
 ) -> Message:
     """Add a group that reads the log (TRANLOG), a trail (EXTTRAILSOURCE), or tables once (SOURCEISTABLE)."""
     if bool(tranlog or integrated) + bool(exttrailsource) + sourceistable != 1:
@@ -55,6 +57,7 @@ def add_extract(
         begin = begin or ("" if lognum is not None or logpos is not None or gtidset else "NOW")
         asked = AskedPosition(begin, begin_time(begin, now), lsn, scn, lognum=lognum, logpos=logpos, gtid=gtidset)
         found = _log_extract(session, group_name, asked)
+    found = found._replace(options=found.options._replace(passive=passive))
     registrations.save(session, found._replace(description=desc, created=now))
     lines.append("EXTRACT added.")
     if found.begin_csn:
@@ -100,6 +103,9 @@ def delete_extract(session: Session, *, group_name: str, force: bool = False) ->
     lines: list[str] = []
     for each in found:
         require_stopped(each, "deleted")
+        if each.checkpoint.options.alias_of:
+            lines += delete_alias(session, each)
+            continue
         owner = registrations.owner_of(session, each.group)
         registrations.remove(session, each)
         lines.append(f"Deleted EXTRACT {each.group}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ggshell.cli import registrations
-from ggshell.cli.groups import EXTRACT, one, require_stopped
+from ggshell.cli.groups import EXTRACT, View, one, require_stopped
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.results.listings import TrailInfo, Trails, trail_type
@@ -35,11 +35,33 @@ def add_trail(
     group = extract.upper()
     found = one(session, EXTRACT, group)
     require_stopped(found, "altered")
-    receiver = _receiver(session, group, trail) if remote else ""
+    passive, alias = found.checkpoint.options.passive, found.checkpoint.options.alias_of
+    if alias:
+        raise UsageError(f"{found.name} is an alias: the trails of EXTRACT {alias} are added in its home.")
+    if passive:
+        _require_passive(session, found, trail, remote)
+    receiver = _receiver(session, group, trail) if remote and not passive else ""
     require_unwritten(session, trail, group, receiver=receiver)
     target = WriteCheckpoint(trail, remote, megabytes, TrailPosition(seqno, 0), release=release, receiver=receiver)
     registrations.save(session, found.checkpoint._replace(write=(*found.checkpoint.write, target)))
     return Message((f"{trail_type(remote)} added.",))
+
+
+def _require_passive(session: Session, found: View, trail: str, remote: bool) -> None:
+    """Raise UsageError for a trail that a passive Extract cannot have: it has one, of the other home, in this home's dirdat."""
+    if not remote:
+        raise UsageError(
+            "Only remote trail/file is allowed in passive mode.",
+            code="OGG-00057",
+            hint=f"ADD RMTTRAIL {trail}, EXTRACT {found.group}",
+        )
+    if found.checkpoint.write:
+        raise UsageError(f"{found.name} is passive and has a trail already: it sends to one target.")
+    if not session.home.resolve(trail).resolve().is_relative_to((session.home.root / "dirdat").resolve()):
+        raise UsageError(
+            f"{trail} is not in dirdat of this home: {found.name} is passive and writes it here, where its alias reads it.",
+            hint=f"ADD RMTTRAIL ./dirdat/xx, EXTRACT {found.group}",
+        )
 
 
 def _receiver(session: Session, group: str, trail: str) -> str:

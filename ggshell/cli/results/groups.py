@@ -115,7 +115,7 @@ def _connection_cells(info: GroupInfo) -> Row:
 
     For a RECVPATH, the source stands in the place of the receiver, and what waits here in that of the bytes in flight."""
     found = info.checkpoint
-    incoming = found.type is GroupKind.RECVPATH
+    incoming = found.reads_other_home
     target = next((each for each in found.write if incoming or each.is_elsewhere), None)
     if target is None:
         return (None,) * 6
@@ -216,7 +216,7 @@ def _recovery(info: GroupInfo) -> list[str]:
 def _receivers(info: GroupInfo) -> list[str]:
     """The lines of trails in other homes: what the receivers have acknowledged, and how the connection works."""
     found: list[tuple[str, str]] = []
-    if info.checkpoint.type is GroupKind.RECVPATH:
+    if info.checkpoint.reads_other_home:
         found.append(("Source", info.checkpoint.options.source))
     for each in info.checkpoint.write:
         found += target_lines(each) if each.is_elsewhere else []
@@ -251,8 +251,12 @@ def heading(info: GroupInfo) -> list[str]:
 
 
 def _mode(info: GroupInfo) -> list[str]:
-    """The lines that show the mode of a Replicat that is not classic."""
+    """The lines that show the mode of a Replicat that is not classic, and of a passive or alias Extract."""
     found = info.checkpoint
+    if found.options.alias_of:
+        return [labeled("Alias", f"of the passive EXTRACT {found.options.alias_of} of another home")]
+    if found.options.passive:
+        return [labeled("Passive", "started and read by an alias in another home")]
     match found.options.replicat_kind:
         case ReplicatKind.PARALLEL:
             return ["Parallel"]

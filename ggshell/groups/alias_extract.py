@@ -1,0 +1,99 @@
+"""The process of an alias Extract: has its passive Extract of another home started, and receives that Extract's trail.
+
+It receives the trail as a RECVPATH does. When it is stopped, it has the passive Extract stopped too; when the passive Extract
+ends in another way, it abends, so that AUTORESTART in this home starts both again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from ggshell.errors import ConflictError, ConnectionLostError, GgsError, UsageError
+from ggshell.groups import recvpath
+from ggshell.groups.lifecycle import GroupContext
+from ggshell.groups.receivers import access_of, proxy_of, sender_of
+from ggshell.groups.reconnecting import attempt
+from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
+from ggshell.home.events import Severity
+from ggshell.home.home import Home
+from ggshell.network.addresses import ReceiverAddress, parse_source
+from ggshell.network.dialing import DEFAULT_SOCKET, dial
+from ggshell.network.opening import ExtractAction, ExtractAnswer
+from ggshell.network.remote_extract import ask_for_extract
+from ggshell.trail.name import TrailName
+
+
+def run_alias(context: GroupContext) -> None:
+    """Start the passive Extract, receive its trail until stopped, and stop it."""
+    waiting = {"status": f"Waiting for {source_of(context).where}", "read": {}, "write": [], "slot": {}}
+    context.verb("STATUS", lambda _: waiting)
+    answer = attempt(context, lambda: _ask(context, ExtractAction.START))
+    if answer is None:
+        return  # stopped before the source has answered
+    _settle(context, answer)
+    recvpath.receive(context)
+    _stop(context)
+
+
+def source_of(context: GroupContext) -> ReceiverAddress:
+    """Return the service of the source home, with the trail if it is known."""
+    return parse_source(context.checkpoint.options.source, needs_trail=False)
+
+
+def _settle(context: GroupContext, answer: ExtractAnswer) -> None:
+    """Save what the source home says about the trail. Raises UsageError, ConflictError."""
+    target, address = _target(context, answer), source_of(context)._replace(trail=answer.trail)
+    options = context.checkpoint.options._replace(source=address.uri, compression=answer.compress)
+    context.save(context.checkpoint._replace(write=(target,), options=options))
+
+
+def _ask(context: GroupContext, action: ExtractAction) -> ExtractAnswer:
+    """Have the source home start or stop the Extract. Raises GgsError."""
+    home, options, address = context.home, context.checkpoint.options, source_of(context)
+    access = access_of(home, options)
+    link = dial(address, home, context.clock, access, DEFAULT_SOCKET._replace(proxy=proxy_of(home, options)))
+    with contextlib.closing(link):
+        alias = sender_of(home, context.group, context.clock, access)
+        return ask_for_extract(link, address.where, alias, options.alias_of, action)
+
+
+def _target(context: GroupContext, answer: ExtractAnswer) -> WriteCheckpoint:
+    """Return the trail that the alias writes: the one that the passive Extract names, in this home.
+
+    Raises UsageError if it is outside this home, ConflictError if another group writes it.
+    """
+    found = context.checkpoint.write
+    if found and found[0].trail == answer.trail:
+        return found[0]._replace(megabytes=answer.megabytes)
+    name = TrailName.parse(answer.trail, context.home.root)
+    folder, root = name.folder.resolve(), (context.home.root / "dirdat").resolve()
+    if not folder.is_relative_to(root):
+        raise UsageError(
+            f"trail {answer.trail} of the passive EXTRACT {context.checkpoint.options.alias_of} is not in dirdat of this home",
+            hint="use RMTTRAIL ./dirdat/xx in the source home",
+        )
+    _require_unwritten(context, context.home, name)
+    return WriteCheckpoint(answer.trail, remote=True, megabytes=answer.megabytes)
+
+
+def _require_unwritten(context: GroupContext, home: Home, name: TrailName) -> None:
+    for entry in home.groups():
+        if entry.checkpoint is None or (entry.group, entry.type) == (context.group, GroupKind.EXTRACT):
+            continue
+        for each in entry.checkpoint.written_here:
+            other = TrailName.parse(each.trail, home.root)
+            if other.prefix == name.prefix and other.folder.resolve() == name.folder.resolve():
+                raise ConflictError(
+                    f"trail {each.trail} is already written by {entry.type} {entry.group}.",
+                    hint="use another RMTTRAIL in the source home",
+                )
+
+
+def _stop(context: GroupContext) -> None:
+    """Have the passive Extract stopped; if the source home cannot be reached, it captures until it is stopped there."""
+    try:
+        _ask(context, ExtractAction.STOP)
+    except ConnectionLostError as error:
+        context.report.event(Severity.WARNING, error.code, f"The passive Extract is not stopped: {error}.")
+    except GgsError as error:
+        context.report.event(Severity.WARNING, error.code, f"The passive Extract is not stopped: {error.located}.")
