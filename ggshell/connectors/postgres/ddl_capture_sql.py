@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.postgres import ddl_rows_sql, existing_rows_sql
 from ggshell.connectors.postgres.schema_trandata_sql import OWN
+from ggshell.connectors.postgres.sealed_messages import shared_secret
 from ggshell.connectors.postgres.session import OWN_DDL, execute, transaction
 from ggshell.errors import DatabaseError
 
@@ -220,14 +221,4 @@ def fires(connection: psycopg.Connection[Any]) -> bool:
 
 def secret(connection: psycopg.Connection[Any]) -> str | None:
     """The secret of the seal; None if DDL capture is not installed. Raises DatabaseError without the privilege."""
-    if execute(connection, "SELECT to_regclass(%s)", [SECRET])[0][0] is None:
-        return None
-    try:
-        return str(execute(connection, f"SELECT secret FROM {SECRET}")[0][0])
-    except DatabaseError as error:
-        raise DatabaseError(
-            f"the Extract's user cannot read {SECRET}, which shows that a DDL statement in the log is genuine",
-            code="GGS-00580",
-            hint=f"GRANT SELECT ON {SECRET} TO the user, or ADD SCHEMATRANDATA again: it grants this to all roles with"
-            " REPLICATION",
-        ) from error
+    return shared_secret(connection, SECRET, "ADD SCHEMATRANDATA")

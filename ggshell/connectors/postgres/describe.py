@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 OWN_SCHEMA: Final = "ggshell"
 """The schema with ggshell's bookkeeping. A pattern with wildcards never matches a table in it."""
 _PRIVATE: Final = (
-    "'schematrandata', 'ddl_secret', 'load', 'load_part', 'load_entry', 'move_checkpoints', 'move_checkpoints_lox'"
+    "'schematrandata', 'ddl_secret', 'truncate_secret', 'load', 'load_part', 'load_entry', 'move_checkpoints',"
+    " 'move_checkpoints_lox'"
 )
 """The tables there that no statement may name either."""
 _COLUMNS = """

@@ -24,7 +24,8 @@ from ggshell.connectors.postgres.encode import encode_runs, make_ready
 from ggshell.connectors.postgres.history import UNKNOWN, History, require_same_history
 from ggshell.connectors.postgres.relations import Images, Keys, Relations, TableObserver, default_images, no_keys
 from ggshell.connectors.postgres.sequence_watch import SequenceWatch
-from ggshell.connectors.postgres.slot import PUBLICATION, check_slot
+from ggshell.connectors.postgres.slot import PUBLICATION, SlotStatus, check_slot
+from ggshell.connectors.postgres.truncate_watch import TruncateWatch
 from ggshell.connectors.postgres.wire import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
 from ggshell.errors import ConnectionLostError, GgsError
 from ggshell.pipeline.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
@@ -66,6 +67,7 @@ class PostgresLog:
         observer: TableObserver,
         ddl: DdlWatch | None = None,
         sequences: SequenceWatch | None = None,
+        truncates: TruncateWatch | None = None,
     ) -> None:
         self._wire = stream
         self._inbox = inbox
@@ -75,6 +77,7 @@ class PostgresLog:
         self._observer = observer
         self._ddl = ddl
         self._sequences = sequences
+        self._truncates = truncates or TruncateWatch(lambda *_: None)
         self._left_out: dict[int, list[partition_truncates.Noted]] = {}
         self._clock = clock
         self.history = UNKNOWN
@@ -106,6 +109,7 @@ class PostgresLog:
         begin: int | None = None,
         ddl: DdlWatch | None = None,
         sequences: SequenceWatch | None = None,
+        truncates: TruncateWatch | None = None,
     ) -> PostgresLog:
         """Open a slot for reading.
 
@@ -114,14 +118,15 @@ class PostgresLog:
         keeps now, until ``confirm`` moves the position. ``known`` is the server history that was captured so far.
         ``streams`` allows open transactions to arrive before their commit. ``observer`` is notified of what is not
         captured. ``begin`` is the position at which capture was asked to begin. ``ddl`` reads the messages of DDL
-        statements, ``sequences`` those of sequences; without it they are ignored.
+        statements, ``sequences`` those of sequences; without it they are ignored. ``truncates`` reads those of truncated
+        partitions.
 
         Raises CaptureError when the slot is lost, when it is ahead of ``durable`` (the rows between would be skipped
         silently), or when the server's history is not the known one; DatabaseError when the slot does not exist or is
         in use; ConnectionLostError when the server does not answer.
         """
-        control = session.connect(conninfo, program="ggshell extract")
-        status = check_slot(control, slot, durable)
+        truncates = truncates or TruncateWatch(lambda *_: None)
+        control, status = _checked(conninfo, slot, durable, truncates)
         connection = session.connect(conninfo, replication=True, program="ggshell extract")
         version = connection.info.server_version
         options = {
@@ -142,7 +147,7 @@ class PostgresLog:
             control.close()
             raise
         relations = Relations(control, wanted, keys, images)
-        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver(), ddl, sequences)
+        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver(), ddl, sequences, truncates)
         log.history = history
         if holds:
             log._confirmed = status.confirmed
@@ -343,7 +348,9 @@ class PostgresLog:
                 self._add_record(message, pgoutput.SEQUENCE, number, encode_sequence(value), transaction, cache)
         if prefix != partition_truncates.PREFIX:
             return
-        noted = partition_truncates.noted(content)
+        noted = self._truncates.read(transaction.xid, pgoutput.note_lsn(message, streamed=streamed), content)
+        if noted is None:
+            return
         self._relations.learn_partition(noted.relation, noted.partition)
         if not self._relations.shapes[noted.relation].wanted:
             self._left_out.setdefault(transaction.xid, []).append(noted)
@@ -415,3 +422,15 @@ class PostgresLog:
     def _tell(self) -> None:
         self._told = self._clock.steady()
         self._wire.send(pgoutput.standby_status(self._confirmed, self._clock.now()))
+
+
+def _checked(conninfo: str, slot: str, durable: int, truncates: TruncateWatch) -> tuple[Any, SlotStatus]:
+    """Connect, check the slot and prepare to read the messages of truncated partitions. Raises as ``PostgresLog.open``."""
+    control = session.connect(conninfo, program="ggshell extract")
+    try:
+        status = check_slot(control, slot, durable)
+        truncates.begin(control)
+    except GgsError:
+        control.close()
+        raise
+    return control, status

@@ -1,7 +1,8 @@
 """Captures TRUNCATE of a single partition, which PostgreSQL does not log for a table that is published by its root.
 
 A trigger on each partition writes a message to the log instead, in the same transaction and at the same position. When
-the root itself is truncated, the log names the root, and the triggers of its partitions write nothing.
+the root itself is truncated, the log names the root, and the triggers of its partitions write nothing. The messages are sealed
+(``sealed_messages``), with a secret that only the owner of the function and roles with REPLICATION may read.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.postgres.identity import Member
+from ggshell.connectors.postgres.sealed_messages import shared_secret
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.errors import DatabaseError
 from ggshell.files import read_json
 from ggshell.record.definition import Column, TableDefinition
-from ggshell.types import TableName, quote_table
+from ggshell.types import TableName, parse_lsn, quote_table
 
 if TYPE_CHECKING:
     import psycopg
@@ -23,26 +25,54 @@ PREFIX: Final = "ggshell.truncate"
 TRIGGER: Final = "ggshell_truncate"
 ROOT_BEGINS, ROOT_ENDS = f"{TRIGGER}_begins", f"{TRIGGER}_ends"
 FUNCTION: Final = f"{SCHEMA}.note_truncate"
-CREATE_FUNCTION: Final = f"""
+SECRET: Final = f"{SCHEMA}.truncate_secret"
+_SEALED_FROM: Final = "sealed from "
+_CREATE_FUNCTION: Final = f"""
 CREATE OR REPLACE FUNCTION {FUNCTION} () RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+  body text;
 BEGIN
   IF tg_nargs > 0 THEN  -- the root: its TRUNCATE is in the log
     PERFORM set_config('{SCHEMA}.truncates', CASE tg_when WHEN 'BEFORE' THEN tg_relid::text ELSE '' END, true);
   ELSIF pg_partition_root(tg_relid) IS NOT NULL
      AND current_setting('{SCHEMA}.truncates', true) IS DISTINCT FROM pg_partition_root(tg_relid)::oid::text THEN
-    PERFORM pg_logical_emit_message(true, '{PREFIX}',
-      jsonb_build_object('relation', tg_relid::oid::bigint, 'owner', tg_table_schema, 'name', tg_table_name, 'root',
+    body := jsonb_build_object('xid', (pg_current_xact_id()::text::numeric % 4294967296)::bigint,
+        'relation', tg_relid::oid::bigint, 'owner', tg_table_schema, 'name', tg_table_name, 'root',
         (SELECT jsonb_build_array(n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           WHERE c.oid = pg_partition_root(tg_relid)),
         'columns', (SELECT jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint,
             NOT a.attnotnull, EXISTS (SELECT FROM pg_index x WHERE x.indrelid = tg_relid AND x.indisprimary
                                          AND x.indimmediate AND a.attnum = ANY (x.indkey))) ORDER BY a.attnum)
           FROM pg_attribute a
-         WHERE a.attrelid = tg_relid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''))::text);
+         WHERE a.attrelid = tg_relid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''))::text;
+    PERFORM pg_logical_emit_message(true, '{PREFIX}',
+      encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body);
   END IF;
   RETURN NULL;
 END $body$"""
+
+
+INSTALL: Final = (
+    f"CREATE TABLE IF NOT EXISTS {SECRET} (secret text NOT NULL)",
+    f"INSERT INTO {SECRET} SELECT gen_random_uuid()::text || gen_random_uuid() WHERE NOT EXISTS (SELECT FROM {SECRET})",
+    _CREATE_FUNCTION,
+    f"""DO $do$ DECLARE reader text; BEGIN
+  FOR reader IN SELECT quote_ident(r.rolname) FROM pg_roles r
+     WHERE (r.rolreplication OR r.oid = (SELECT proowner FROM pg_proc WHERE oid = '{FUNCTION}()'::regprocedure))
+       AND NOT has_table_privilege(r.oid, '{SECRET}'::regclass, 'SELECT') LOOP
+    EXECUTE format('GRANT SELECT ON {SECRET} TO %s', reader);
+  END LOOP;
+  FOR reader IN SELECT quote_ident(r.rolname) FROM pg_roles r
+     WHERE r.rolreplication AND NOT has_schema_privilege(r.oid, '{SCHEMA}', 'USAGE') LOOP
+    EXECUTE format('GRANT USAGE ON SCHEMA {SCHEMA} TO %s', reader);
+  END LOOP;
+  IF coalesce(obj_description('{FUNCTION}()'::regprocedure, 'pg_proc'), '') NOT LIKE '{_SEALED_FROM}%' THEN
+    EXECUTE format('COMMENT ON FUNCTION {FUNCTION} () IS %L', '{_SEALED_FROM}' || pg_current_wal_insert_lsn());
+  END IF;
+END $do$""",
+)
+"""The statements that create the function and what it needs. The comment says from where on messages must have a seal."""
 
 
 def statements(part: Member) -> list[str]:
@@ -56,15 +86,33 @@ def statements(part: Member) -> list[str]:
 
 
 def install(connection: psycopg.Connection[Any]) -> str:
-    """Create the function in a schema of its own. Return why that is refused, or an empty text."""
+    """Create the function in a schema of its own, also in place of one that writes messages without a seal.
+
+    Return why that is refused, or an empty text."""
+    is_there, is_sealed = execute(
+        connection,
+        "SELECT to_regprocedure(%s) IS NOT NULL, coalesce(obj_description(to_regprocedure(%s), 'pg_proc') LIKE %s, false)",
+        [f"{FUNCTION}()", f"{FUNCTION}()", f"{_SEALED_FROM}%"],
+    )[0]
     try:
-        if execute(connection, "SELECT to_regprocedure(%s)", [f"{FUNCTION}()"])[0][0] is None:
+        if not is_sealed:
             with transaction(connection):
                 execute(connection, f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-                execute(connection, CREATE_FUNCTION)
+                for statement in INSTALL:
+                    execute(connection, statement)
     except DatabaseError as error:
-        return error.message
+        return "" if is_there else error.message  # the present function works; Extract reports that it has no seal
     return ""
+
+
+def seal(connection: Any) -> tuple[str | None, int]:
+    """Return the secret of the seal, None without one, and the LSN from which on messages must have it.
+
+    Raises DatabaseError (GGS-00580) if the user may not read the secret."""
+    found = shared_secret(connection, SECRET, "ADD TRANDATA")
+    text = execute(connection, "SELECT obj_description(to_regprocedure(%s), 'pg_proc')", [f"{FUNCTION}()"])[0][0] or ""
+    place = text.removeprefix(_SEALED_FROM) if text.startswith(_SEALED_FROM) else ""
+    return (found, parse_lsn(place)) if found is not None and place else (None, 0)
 
 
 def remove(connection: psycopg.Connection[Any], part: Member) -> None:
@@ -90,9 +138,13 @@ class Noted(NamedTuple):
         return self.partition.name
 
 
-def noted(content: bytes) -> Noted:
-    """Parse the content of a message."""
-    found = read_json(content)
+def content_of(message: bytes) -> Any:
+    """Parse a message without a seal. Raises ValueError."""
+    return read_json(message)
+
+
+def noted(found: Any) -> Noted:
+    """Return the parsed content of a message. Raises KeyError, TypeError, ValueError for another content."""
     root = TableName(*found["root"]) if found.get("root") else None
     columns = found.get("columns") or ()
     key = tuple(index for index, column in enumerate(columns) if column[4])

@@ -114,6 +114,12 @@ def note(message: bytes, *, streamed: bool) -> tuple[str, bytes]:
     return prefix, message[place + 4 : place + 4 + size]
 
 
+def note_lsn(message: bytes, *, streamed: bool) -> int:
+    """The position of a logical decoding message in the log."""
+    place = PAYLOAD + 1 + (4 if streamed else 0) + 1
+    return int.from_bytes(message[place : place + 8], "big")
+
+
 def truncate_of(message: bytes, relation: int, *, streamed: bool) -> bytes:
     """Build a Truncate message of one table, at the position of another message and in its transaction."""
     head = PAYLOAD + 1 + (4 if streamed else 0)

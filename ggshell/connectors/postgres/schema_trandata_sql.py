@@ -13,8 +13,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.postgres import existing_rows_sql
-from ggshell.connectors.postgres.partition_truncates import CREATE_FUNCTION as CREATE_NOTE
 from ggshell.connectors.postgres.partition_truncates import FUNCTION as NOTE
+from ggshell.connectors.postgres.partition_truncates import INSTALL as INSTALL_NOTE
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.connectors.postgres.slot import PUBLICATION
 from ggshell.errors import DatabaseError
@@ -187,7 +187,7 @@ INSTALL: Final = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
     CREATE_TABLE,
     CREATE_FIT,
-    CREATE_NOTE,
+    *INSTALL_NOTE,
     *existing_rows_sql.FUNCTIONS,
     existing_rows_sql.REVOKE,
     CREATE_FUNCTION,

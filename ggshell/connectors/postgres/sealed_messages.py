@@ -11,6 +11,8 @@ import hmac
 from collections.abc import Sequence
 from typing import Any
 
+from ggshell.connectors.postgres.session import execute
+from ggshell.errors import DatabaseError
 from ggshell.files import read_json
 
 _SEAL = 64
@@ -34,6 +36,23 @@ def opened(secrets: Sequence[str], xid: int, message: bytes) -> Any:
     if found["xid"] != xid:
         raise ValueError(f"it belongs to transaction {found['xid']}")
     return found
+
+
+def shared_secret(connection: Any, table: str, statement: str) -> str | None:
+    """Return the secret in a table of the source; None without the table.
+
+    ``statement``: what grants the right to read it. Raises DatabaseError (GGS-00580) without this right."""
+    if execute(connection, "SELECT to_regclass(%s)", [table])[0][0] is None:
+        return None
+    try:
+        rows = execute(connection, f"SELECT secret FROM {table}")
+    except DatabaseError as error:
+        raise DatabaseError(
+            f"the Extract's user cannot read {table}, which shows that a message in the log is genuine",
+            code="GGS-00580",
+            hint=f"GRANT SELECT ON {table} TO the user, or {statement} again: it grants this to all roles with REPLICATION",
+        ) from error
+    return str(rows[0][0]) if rows else None
 
 
 def _seal(secret: str, body: bytes) -> str:

@@ -16,6 +16,7 @@ from ggshell.connectors.postgres.sequence_watch import SequenceWatch
 from ggshell.connectors.postgres.slot import UNCAPTURED_CODE, uncaptured
 from ggshell.connectors.postgres.slot_watch import SlotWatch
 from ggshell.connectors.postgres.table_watch import TableWatch
+from ggshell.connectors.postgres.truncate_watch import TruncateWatch
 from ggshell.connectors.source import Places, SourceDatabase, SourceProcess, Unread
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
@@ -139,6 +140,7 @@ class PostgresSource(SourceDatabase):
             begin=begin.value if after.csn == begin else None,
             ddl=self._ddl,
             sequences=self._sequences,
+            truncates=TruncateWatch(self._context.report.event),
         )
         self._report_timeline(log.history)
         text = f"Capture begins after CSN {after.csn}, slot {self._slot}."

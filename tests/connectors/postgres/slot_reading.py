@@ -12,6 +12,7 @@ from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import session, slot, trandata
 from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.log import PostgresLog
+from ggshell.connectors.postgres.truncate_watch import TruncateWatch
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
 from ggshell.record.image import decode_image
@@ -29,11 +30,12 @@ def capturing(
     limit: int = 64 << 20,
     wanted: Callable[[TableName], bool] = bool,
     ddl: DdlWatch | None = None,
+    truncates: TruncateWatch | None = None,
 ) -> Iterator[Capture]:
     if ddl is not None:
         with session.connect(dsn) as connection:
             ddl.begin(connection)
-    source = PostgresLog.open(dsn, "ggs_ext1", start, wanted, SystemClock(), ddl=ddl)
+    source = PostgresLog.open(dsn, "ggs_ext1", start, wanted, SystemClock(), ddl=ddl, truncates=truncates)
     capture = Capture(source, TransactionCache(limit, folder), Completed(Csn(after)))
     try:
         yield capture
