@@ -82,7 +82,9 @@ def replicat_setup(
         context.clock,
         has_row=table is not None and options.group_key is not None,
         limits=BatchLimits(*parameters.batch),
-        options=SessionOptions(parameters.suppress_triggers, parameters.defer_constraints),
+        options=SessionOptions(
+            parameters.suppress_triggers, parameters.defer_constraints, parameters.non_transactional
+        ),
         max_operations=parameters.max_operations,
     )
     return ReplicatSetup(context, parameters, target, discard, responses)

@@ -150,7 +150,8 @@ class ReplicatParameters(NamedTuple):
 
     ``group_operations``: GROUPTRANSOPS, or BATCHTRANSOPS of BATCHSQL; ``appliers``: APPLY_PARALLELISM;
     ``full_serialization``: COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``: SUPPRESSTRIGGERS and
-    DEFERREFCONST of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all.
+    DEFERREFCONST of DBOPTIONS; ``non_transactional``: its ALLOWNONTRANSACTIONAL; ``special``: SPECIALRUN;
+    ``ddl``: the statements to apply, by default all.
     """
 
     group: str
@@ -171,6 +172,7 @@ class ReplicatParameters(NamedTuple):
     end: RunEnd = RunEnd()
     suppress_triggers: bool = False
     defer_constraints: bool = False
+    non_transactional: bool = False
     special: bool = False
     ddl: DdlRules = ALL_DDL
     ddl_errors: DdlErrors = DdlErrors()
@@ -312,6 +314,7 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         end=run_end(found),
         suppress_triggers=_suppresses(found),
         defer_constraints=any("deferrefconst" in item.args for item in _named(found, "DBOPTIONS")),
+        non_transactional=any("allownontransactional" in item.args for item in _named(found, "DBOPTIONS")),
         special=bool(_named(found, "SPECIALRUN")),
         ddl=ddl_rules(found) or ALL_DDL,
         ddl_errors=ddl_errors(found),

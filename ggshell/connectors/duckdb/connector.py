@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ggshell.connectors.connector import Connector
 from ggshell.errors import ParameterError
 from ggshell.home.checkpoint import ReplicatKind
-from ggshell.pipeline.apply.target import PLAIN_SESSION
 from ggshell.types import TableName
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class DuckDbConnector(Connector):
                 f"a {setup.kind.lower()} Replicat cannot apply to a DuckDB file: only one connection can write to it",
                 hint="ADD REPLICAT without PARALLEL or COORDINATED: a classic Replicat applies in bulk",
             )
-        if setup.options != PLAIN_SESSION:
+        if setup.options.suppress_triggers or setup.options.defer_constraints:
             raise ParameterError(
                 "DBOPTIONS SUPPRESSTRIGGERS and DEFERREFCONST require a PostgreSQL target:"
                 " a DuckDB file cannot defer foreign keys",

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from ggshell.connectors.duckdb.folding import Change, ChangeKind
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.column_groups import require_befores
+from ggshell.pipeline.apply.folding import Change, ChangeKind
 from ggshell.pipeline.apply.target import TableMapping
 from ggshell.record.fields import Value
 from ggshell.types import quote, quote_table

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.duckdb import checkpoint_sql, session
 from ggshell.connectors.duckdb.ddl import old_name, own_statements
-from ggshell.connectors.duckdb.folding import Change, ChangeKind, StatementRows, changes, statement_rows
 from ggshell.connectors.duckdb.session import missing, refusal, target_table
 from ggshell.connectors.duckdb.statements import ROWS, DuckDBStatements, arrow_rows
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone
 from ggshell.pipeline.apply.error_rules import UNIQUE
+from ggshell.pipeline.apply.folding import Change, ChangeKind, StatementRows, changes, statement_rows
 from ggshell.pipeline.apply.target import CheckpointRow, Noted, Refusal, TableMapping, TargetNames, TargetTable
 from ggshell.record.change import ChangeBatch
 from ggshell.record.ddl import DdlStatement

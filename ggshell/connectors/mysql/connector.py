@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,15 @@ from ggshell.connectors.connector import Connector
 
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import Credentials, LoggedIn
+    from ggshell.connectors.mysql.appliers import MysqlApplierTarget
     from ggshell.connectors.mysql.source import MysqlSource
     from ggshell.connectors.mysql.table_load import MysqlTables
+    from ggshell.connectors.mysql.target import MysqlTarget
     from ggshell.connectors.source import SourceProcess
     from ggshell.connectors.source_log import SourceLog
+    from ggshell.connectors.target_setup import TargetSetup
     from ggshell.parameters.process_parameters import ExtractParameters
+    from ggshell.pipeline.apply.applier import Turns
     from ggshell.time_limit import TimeLimit
     from ggshell.types import TableName
 
@@ -48,6 +52,11 @@ class MysqlConnector(Connector):
 
         return parse_login(login).files(home)
 
+    def checkpoint_script(self, table: str) -> str:
+        from ggshell.connectors.mysql.checkpoint_sql import script
+
+        return script(table)
+
     # What processes ask
 
     vendor = "MySQL"
@@ -68,6 +77,23 @@ class MysqlConnector(Connector):
         from ggshell.connectors.mysql.table_load import MysqlTables
 
         return MysqlTables(login)
+
+    def target(self, setup: TargetSetup) -> MysqlTarget:
+        from ggshell.connectors.mysql.appliers import open_target
+
+        return open_target(setup)
+
+    def applier_target(
+        self, setup: TargetSetup, number: int, rows: Iterator[int], turns: Turns | None
+    ) -> MysqlApplierTarget:
+        from ggshell.connectors.mysql.appliers import MysqlApplierTarget
+
+        return MysqlApplierTarget(setup, number, rows, turns)
+
+    def thread_target(self, setup: TargetSetup) -> MysqlTarget:
+        from ggshell.connectors.mysql.appliers import open_thread
+
+        return open_thread(setup)
 
 
 CONNECTOR = MysqlConnector()

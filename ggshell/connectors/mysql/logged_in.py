@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import local_text
@@ -14,6 +16,7 @@ from ggshell.types import TableName
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
+    from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
     from ggshell.time_limit import TimeLimit
 
@@ -61,6 +64,13 @@ class MysqlLogin(LoggedIn):
             *super().greeting(now),
             f"{self.server.product} {self.server.shown}.",
         )
+
+    @contextmanager
+    def checkpoint_tables(self) -> Iterator[CheckpointTables]:
+        from ggshell.connectors.checkpoint_tables import SqlCheckpointTables
+        from ggshell.connectors.mysql import checkpoint_sql
+
+        yield SqlCheckpointTables(checkpoint_sql, self.connection)
 
     def tables(self) -> list[TableName]:
         return user_tables(self.connection)

@@ -26,6 +26,12 @@ SESSION: Final = (
     " net_read_timeout = 600, character_set_results = utf8mb4"
 )
 """The settings of every connection of ggshell: TIMESTAMP values are in UTC, text is in UTF-8."""
+APPLY_SESSION: Final = (
+    f"SET SESSION sql_mode = '{SQL_MODE},NO_BACKSLASH_ESCAPES', time_zone = '+00:00', wait_timeout = 28800,"
+    " net_write_timeout = 600, net_read_timeout = 600, character_set_results = utf8mb4, foreign_key_checks = 1,"
+    " unique_checks = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, lc_messages = 'en_US'"
+)
+"""The settings of a Replicat's connections, whatever the server's are. A backslash in a text stands for itself."""
 _UNREACHABLE: Final = "start the server, or correct host and port of the login: ALTER CREDENTIALSTORE REPLACE USER …"
 
 _ACCESS: Final = frozenset({1045, 1698, 1251, 2059})
@@ -83,12 +89,17 @@ class ServerVersion(NamedTuple):
         return cls("mariadb" in text.lower(), (major, minor, patch), text)
 
 
-def connect(login: str, *, program: str = "ggshell", limit: TimeLimit | None = None) -> Connection[Any]:
+def connect(
+    login: str, *, program: str = "ggshell", limit: TimeLimit | None = None, applies: bool = False
+) -> Connection[Any]:
     """Open an autocommit connection whose results do not depend on the server's settings.
+
+    ``applies``: for a Replicat, which sends several statements at once and counts the rows that they find.
 
     Raises DatabaseError (wrong password, database does not exist …) or ConnectionLostError (the server does not answer).
     """
     import pymysql
+    from pymysql.constants import CLIENT
 
     address = parse_login(login)
     seconds = CONNECT_SECONDS if limit is None else limit.left(CONNECT_SECONDS)
@@ -104,7 +115,8 @@ def connect(login: str, *, program: str = "ggshell", limit: TimeLimit | None = N
             read_timeout=silence,
             write_timeout=silence,
             program_name=program,
-            init_command=SESSION,
+            init_command=APPLY_SESSION if applies else SESSION,
+            client_flag=CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS if applies else 0,
         )
 
 
@@ -154,6 +166,11 @@ def variables(connection: Connection[Any], *names: str) -> dict[str, str]:
 def server_version(connection: Connection[Any]) -> ServerVersion:
     ((text,),) = execute(connection, "SELECT VERSION()")
     return ServerVersion.parse(str(text))
+
+
+def literal(text: str) -> str:
+    """Quote a text for a session in which a backslash stands for itself."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def quote_name(name: str) -> str:

@@ -9,20 +9,18 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ggshell.connectors.connector import DatabaseFacts
-from ggshell.connectors.mysql.binlog.cells import Cells, Step, assemble
-from ggshell.connectors.mysql.binlog.numbers import float_cells
-from ggshell.connectors.mysql.binlog.strings import shape_text
-from ggshell.connectors.mysql.binlog.table_map import GEOMETRIES
+from ggshell.connectors.mysql.binlog.cells import Step, assemble
+from ggshell.connectors.mysql.column_text import SourceColumn, raw_values, source_columns
 from ggshell.connectors.mysql.log_files import file_number, log_end, value_of
 from ggshell.connectors.mysql.logged_in import user_tables
 from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.requirements import require_named_type
-from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version, translated
+from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version
 from ggshell.connectors.table_source import LoadTable, Wait, parents_first
 from ggshell.errors import DatabaseError, NotFoundError
 from ggshell.record.change import ChangeBatch
@@ -36,34 +34,6 @@ if TYPE_CHECKING:
 
 BATCH_ROWS: Final = 4000
 BATCH_BYTES: Final = 4 << 20
-_TEXT_TYPES: Final = frozenset({"enum", "set"})
-_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
-_SHAPES: Final = frozenset({*GEOMETRIES, "geomcollection"})
-
-
-class SourceColumn(NamedTuple):
-    """A column of a table. ``kind``: the type's name; ``type``: with its length or precision."""
-
-    name: str
-    kind: str
-    type: str
-    nullable: bool
-
-    @property
-    def expression(self) -> str:
-        """What to select, so that the result is the text of the log, or can be turned into it."""
-        name = quote_name(self.name)
-        if self.kind == "bit":
-            return f"LPAD(BIN({name}), {self.type.partition('(')[2].rstrip(')')}, '0')"
-        if self.kind in _BYTES:
-            return f"CONCAT('\\\\x', LOWER(HEX({name})))"
-        return f"{name} + 0e0" if self.kind in ("float", "double") else name
-
-    def cells(self, values: list[bytes]) -> Cells:
-        if self.kind in ("float", "double"):
-            found = np.array([float(value) for value in values], dtype=np.float64)
-            return float_cells(found.astype(np.float32) if self.kind == "float" else found)
-        return Cells.of([shape_text(value) for value in values] if self.kind in _SHAPES else values)
 
 
 class MysqlTables:
@@ -143,24 +113,19 @@ class TableSnapshotOfServer:
         """The rows as the server sends them, in lists of limited size. Values are bytes, or None for NULL."""
         from pymysql.cursors import SSCursor
 
-        driver: Any = self._connection
-        kept = driver.decoders, driver.use_unicode
-        driver.decoders, driver.use_unicode = {}, False
-        try:
-            with translated(), driver.cursor(SSCursor) as cursor:
-                cursor.execute(_selection(table.definition.name, columns, predicate))
-                rows: list[tuple[Any, ...]] = []
-                size = 0
-                for row in cursor.fetchall_unbuffered():
-                    rows.append(row)
-                    size += sum(len(value) for value in row if value is not None)
-                    if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
-                        yield rows
-                        rows, size = [], 0
-                if rows:
+        text = _selection(table.definition.name, columns, predicate)
+        with raw_values(self._connection), self._connection.cursor(SSCursor) as cursor:
+            cursor.execute(text)
+            rows: list[tuple[Any, ...]] = []
+            size = 0
+            for row in cursor.fetchall_unbuffered():
+                rows.append(row)
+                size += sum(len(value) for value in row if value is not None)
+                if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
                     yield rows
-        finally:
-            driver.decoders, driver.use_unicode = kept
+                    rows, size = [], 0
+            if rows:
+                yield rows
 
     def _parents(self) -> dict[TableName, list[TableName]]:
         """The tables that each table refers to."""
@@ -197,29 +162,6 @@ class TableSnapshotOfServer:
             tuple(names.index(each) for each in key if each in names),
         )
         return LoadTable(definition)
-
-
-def source_columns(connection: Connection[Any], table: TableName) -> list[SourceColumn]:
-    """The columns of a table, invisible ones included, in the order of the log."""
-    rows = execute(
-        connection,
-        "SELECT COLUMN_NAME, LOWER(DATA_TYPE), LOWER(COLUMN_TYPE), IS_NULLABLE FROM information_schema.COLUMNS"
-        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION",
-        list(table),
-    )
-    return [
-        SourceColumn(name, kind, kind if kind in _TEXT_TYPES else _plain_type(str(whole)), nullable == "YES")
-        for name, kind, whole, nullable in rows
-    ]
-
-
-def _plain_type(text: str) -> str:
-    """A type without the display width of integers and without comments of the server."""
-    text = text.partition(" /*")[0]
-    head, _, rest = text.partition("(")
-    if head.endswith("int"):
-        return head + (" unsigned" if "unsigned" in rest else "")
-    return text
 
 
 def _begin(connection: Connection[Any]) -> int:

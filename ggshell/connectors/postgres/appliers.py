@@ -17,10 +17,17 @@ from ggshell.connectors.postgres import applier_session, checkpoint_sql, session
 from ggshell.connectors.postgres.apply_wire import ApplyStep
 from ggshell.connectors.postgres.target import PostgresTarget
 from ggshell.connectors.target_setup import TargetSetup
-from ggshell.errors import ApplyError, ConnectionLostError, DatabaseError, ParameterError, StateError
+from ggshell.errors import ApplyError, ConnectionLostError, DatabaseError, ParameterError
 from ggshell.home.checkpoint import ReplicatKind
 from ggshell.pipeline.apply.applier import Turns
-from ggshell.pipeline.apply.checkpoint_table import LONGEST_IDS, packed, row_gone, to_columns, transaction_table
+from ggshell.pipeline.apply.checkpoint_table import (
+    applied_by_appliers,
+    fitting_ids,
+    id_parts,
+    row_gone,
+    to_columns,
+    transaction_table,
+)
 from ggshell.pipeline.apply.target import (
     NO_LIMITS,
     PLAIN_SESSION,
@@ -101,7 +108,7 @@ class ApplierTarget(PostgresTarget):
         upper = str(row.csn)
         one = None if literally else shapes.only_typed(touched)
         steps = [] if one is not None and ids else shapes.checks(touched, prepared=not literally)
-        for part in _parts(ids):
+        for part in id_parts(ids):
             sequence = next(self._numbers)
             self._named[-1][1].append(sequence)
             values = [self._group.upper().encode(), b"%d" % self._key, upper.encode(), b"%d" % sequence, part.encode()]
@@ -187,7 +194,7 @@ class WatermarkTarget(PostgresTarget):
 
     def _save(self, connection: psycopg.Connection[Any], table: TableName, state: WatermarkState) -> None:
         low = state.low
-        columns = to_columns(low._replace(same_csn=_fitting(low.same_csn, state.applied)))
+        columns = to_columns(low._replace(same_csn=fitting_ids(low.same_csn, state.applied)))
         upper, last = state.high
         columns = columns._replace(
             log_csn=str(upper) if upper is not None else columns.log_csn, log_xid=last[:128] or None
@@ -224,7 +231,7 @@ _INSERT = (
 
 
 def open_target(setup: TargetSetup) -> PostgresTarget:
-    """Open the group's own connection. Raises ParameterError, StateError, ConflictError, DatabaseError."""
+    """Open the group's own connection. Raises ParameterError, ConflictError, DatabaseError."""
     classic = setup.kind is ReplicatKind.CLASSIC
     if setup.table is None and not classic:
         raise ParameterError(
@@ -288,42 +295,8 @@ def _require_no_appliers(target: PostgresTarget, setup: TargetSetup) -> None:
     target.await_appliers()
     above = target.applied_above()
     if above:
-        raise StateError(
-            f"a parallel Replicat that did not stop cleanly has applied {len(above)}"
-            f" transaction{'s'[: len(above) != 1]} above the low watermark of {setup.group}: a"
-            f" {setup.kind.lower()} Replicat would apply them again",
-            code="GGS-00564",
-            where=f"checkpoint table {setup.table}",
-            hint="ADD the group as PARALLEL again, START it, and STOP it (not KILL); then ADD it as the other kind: HELP"
-            " GGS-00564",
-        )
+        raise applied_by_appliers(len(above), setup.group, setup.kind, setup.table)
 
 
 def _beside(table: TableName) -> str:
     return quote_table(transaction_table(table))
-
-
-def _parts(ids: Sequence[str]) -> Iterator[str]:
-    """The ids as comma-separated texts, as few as the length of the column allows."""
-    part: list[str] = []
-    size = 0
-    for xid in ids:
-        if part and size + len(xid) + 1 > LONGEST_IDS:
-            yield ",".join(part)
-            part, size = [], 0
-        part.append(xid)
-        size += len(xid) + 1
-    if part:
-        yield ",".join(part)
-
-
-def _fitting(low: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
-    """The ids that the checkpoint row names.
-
-    All ids, if they fit; otherwise those at the low watermark, or more as far as they fit. The transaction table has
-    all.
-    """
-    if len(packed(ids)) <= LONGEST_IDS:
-        return tuple(ids)
-    shown = next(_parts(ids), "").split(",")
-    return tuple(shown) if len(shown) >= len(low) else tuple(low)

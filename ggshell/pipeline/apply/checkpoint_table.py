@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ggshell.clock import from_datetime, to_datetime
-from ggshell.errors import ApplyError, RowGoneError
+from ggshell.errors import ApplyError, RowGoneError, StateError
 from ggshell.pipeline.apply.target import CheckpointRow, Split
 from ggshell.types import Csn, TableName, TrailPosition
 
@@ -68,6 +68,18 @@ def row_gone(group: str, table: TableName | None, known: CheckpointRow | None = 
 def names_gone(group: str, what: str, low: Csn | None) -> RowGoneError:
     """Return the error for a group that has its row, but has lost the ids of the transactions applied above it."""
     return RowGoneError(f"REPLICAT {group.upper()} has run before, but {what} is missing", low=str(low or ""))
+
+
+def applied_by_appliers(count: int, group: str, kind: str, table: TableName | None) -> StateError:
+    """Return the error for applied transactions of a parallel Replicat that another kind of Replicat would repeat."""
+    return StateError(
+        f"a parallel Replicat that did not stop cleanly has applied {count} transaction{'s'[: count != 1]} above the low"
+        f" watermark of {group}: a {kind.lower()} Replicat would apply them again",
+        code="GGS-00564",
+        where=f"checkpoint table {table}",
+        hint="ADD the group as PARALLEL again, START it, and STOP it (not KILL); then ADD it as the other kind: HELP"
+        " GGS-00564",
+    )
 
 
 def uncertain(group: str, error: RowGoneError, low: str, high: str) -> RowGoneError:
@@ -188,3 +200,29 @@ def unpacked(text: str) -> list[str]:
             raise ValueError(f"{part} is not a range of transaction ids")
         ids += [f"{match[1]}{number}" for number in range(first, last + 1)]
     return ids
+
+
+def id_parts(ids: Sequence[str]) -> Iterator[str]:
+    """The ids as comma-separated texts, as few as the length of the column allows."""
+    part: list[str] = []
+    size = 0
+    for xid in ids:
+        if part and size + len(xid) + 1 > LONGEST_IDS:
+            yield ",".join(part)
+            part, size = [], 0
+        part.append(xid)
+        size += len(xid) + 1
+    if part:
+        yield ",".join(part)
+
+
+def fitting_ids(low: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
+    """The ids that the checkpoint row names.
+
+    All ids, if they fit; otherwise those at the low watermark, or more as far as they fit. The transaction table has
+    all.
+    """
+    if len(packed(ids)) <= LONGEST_IDS:
+        return tuple(ids)
+    shown = next(id_parts(ids), "").split(",")
+    return tuple(shown) if len(shown) >= len(low) else tuple(low)

@@ -138,10 +138,13 @@ NO_LIMITS = BatchLimits()
 
 
 class SessionOptions(NamedTuple):
-    """DBOPTIONS: whether to suppress the target's triggers and foreign keys, and to defer constraints to the commit."""
+    """DBOPTIONS: whether to suppress the target's triggers and foreign keys, and to defer constraints to the commit.
+
+    ``any_engine``: whether tables without transactions are allowed."""
 
     suppress_triggers: bool = False
     defer_constraints: bool = False
+    any_engine: bool = False
 
 
 PLAIN_SESSION = SessionOptions()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -18,20 +17,19 @@ from pipeline.apply.hand_made import (
     key_update,
     placed,
     trail,
-    truncate,
     update,
-    update_a,
+    workload,
 )
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.duckdb import checkpoint_sql, session
-from ggshell.connectors.duckdb.folding import ChangeKind, changes, statement_rows
 from ggshell.connectors.duckdb.session import target_table
 from ggshell.connectors.duckdb.target import GATHER_SECONDS, DuckTarget
 from ggshell.errors import ApplyError, ConflictError, DatabaseError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import transaction_table
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response
+from ggshell.pipeline.apply.folding import ChangeKind, changes, statement_rows
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import CheckpointRow
@@ -39,42 +37,6 @@ from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import join_key_update
 from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
-
-
-def workload(seed: int, transactions: int) -> tuple[list[Tx], dict[int, str | None]]:
-    """Transactions that a source could have committed, and the resulting rows."""
-    rng = random.Random(seed)
-    rows: dict[int, str | None] = {}
-    made: list[Tx] = []
-    for csn in range(1, transactions + 1):
-        operations: list[Row] = []
-        for number in range(rng.randint(1, 9)):
-            value = rng.choice([None, f"{csn}.{number}", "ä\t\\ '\""])
-            here, free = sorted(rows), [n for n in range(12) if n not in rows]
-            choice = rng.choice(["insert", "insert", "update", "update", "delete", "move", "truncate"])
-            if choice == "truncate" and rng.random() < 0.1:
-                rows.clear()
-                operations.append(truncate())
-            elif choice in ("insert", "truncate") and free:
-                identity = rng.choice(free)
-                rows[identity] = value
-                operations.append(insert(identity, value))
-            elif choice == "update" and here:
-                identity = rng.choice(here)
-                rows[identity] = value
-                operations.append(rng.choice([update, update_a])(identity, value))
-            elif choice == "delete" and here:
-                identity = rng.choice(here)
-                del rows[identity]
-                operations.append(delete(identity))
-            elif choice == "move" and here and free:
-                old, new = rng.choice(here), rng.choice(free)
-                del rows[old]
-                rows[new] = value
-                operations.append(key_update(old, new, value))
-        if operations:
-            made.append(Tx(csn, operations))
-    return made, rows
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -116,6 +117,42 @@ def batches_after(batches: Iterable[ChangeBatch], position: TrailPosition) -> li
             )
         )
     return result
+
+
+def workload(seed: int, transactions: int) -> tuple[list[Tx], dict[int, str | None]]:
+    """Transactions that a source could have committed, and the resulting rows."""
+    rng = random.Random(seed)
+    rows: dict[int, str | None] = {}
+    made: list[Tx] = []
+    for csn in range(1, transactions + 1):
+        operations: list[Row] = []
+        for number in range(rng.randint(1, 9)):
+            value = rng.choice([None, f"{csn}.{number}", "ä\t\\ '\""])
+            here, free = sorted(rows), [n for n in range(12) if n not in rows]
+            choice = rng.choice(["insert", "insert", "update", "update", "delete", "move", "truncate"])
+            if choice == "truncate" and rng.random() < 0.1:
+                rows.clear()
+                operations.append(truncate())
+            elif choice in ("insert", "truncate") and free:
+                identity = rng.choice(free)
+                rows[identity] = value
+                operations.append(insert(identity, value))
+            elif choice == "update" and here:
+                identity = rng.choice(here)
+                rows[identity] = value
+                operations.append(rng.choice([update, update_a])(identity, value))
+            elif choice == "delete" and here:
+                identity = rng.choice(here)
+                del rows[identity]
+                operations.append(delete(identity))
+            elif choice == "move" and here and free:
+                old, new = rng.choice(here), rng.choice(free)
+                del rows[old]
+                rows[new] = value
+                operations.append(key_update(old, new, value))
+        if operations:
+            made.append(Tx(csn, operations))
+    return made, rows
 
 
 class Replicats:

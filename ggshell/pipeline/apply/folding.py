@@ -1,4 +1,4 @@
-"""Folds changes into as few statements as possible: the cost of a statement hardly depends on its number of rows.
+"""Folds changes into as few statements as possible, for targets where a statement costs more than a row.
 
 Changes of rows with different keys may be reordered if rows of the table are related by nothing but the key. Therefore
 each change goes into the earliest wave after the previous change of the same key, and a wave is one statement per kind

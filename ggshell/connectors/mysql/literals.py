@@ -1,0 +1,289 @@
+"""The text values of a trail as SQL literals for the columns of a MariaDB or MySQL table.
+
+The server would change some values with no more than a note: it rounds numbers, and cuts off fractions of seconds, the time of
+a date, and spaces. Such values are refused here, by name of their column (GGS-00482). Whatever else does not fit is refused by
+the server, whose mode is strict. A literal contains no backslash escapes: the session has NO_BACKSLASH_ESCAPES.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from ggshell.errors import ApplyError
+from ggshell.pipeline.apply.target import TargetColumn
+from ggshell.record.families import family
+from ggshell.record.fields import Value
+
+NULL: Final = b"NULL"
+INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+BINARIES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+GEOMETRIES: Final = frozenset(
+    {
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+        "geomcollection",
+    }
+)
+_FLOATS: Final = frozenset({"float", "double"})
+_MOMENTS: Final = frozenset({"datetime", "timestamp"})
+_BOUNDED: Final = frozenset({"char", "varchar"})
+_INTEGER_SOURCES: Final = INTEGERS | {"integer", "serial", "bigserial"}
+_HEXADECIMAL_SOURCES: Final = BINARIES | {"bytea", "raw", "long raw", "vector"}
+_LONG: Final = 1000
+"""From this number of bytes on, a binary value is written as it is instead of as digits, which are twice as long."""
+_DIGITS: Final = b"0123456789-"
+_NUMERIC: Final = b"0123456789-+.eE"
+_NUMBER: Final = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_MOMENT: Final = re.compile(
+    rb"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?(?::\d\d)?)?"
+)
+_TIME: Final = re.compile(rb"(-?\d{1,3}:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]00(?::?00)?)?")
+_TRUTHS: Final = {b"t": b"1", b"f": b"0", b"true": b"1", b"false": b"0"}
+_EXTENDED: Final = 0x20000000
+
+Literal = Callable[[bytes], bytes]
+Literals = Callable[[Iterable[Value]], list[bytes]]
+
+
+def literals_of(source: str, column: TargetColumn) -> Literals:
+    """Return the function that makes literals of values of a source type for a target column. It raises ApplyError."""
+    many = _many(source, column)
+    if many is not None:
+        return many
+    one = _one(source, column)
+    return lambda values: [NULL if value is None else one(value) for value in values]
+
+
+def text_literal(value: bytes) -> bytes:
+    return b"'" + (value.replace(b"'", b"''") if b"'" in value else value) + b"'"
+
+
+def bytes_literal(value: bytes) -> bytes:
+    return b"x'" + value.hex().encode() + b"'" if len(value) < _LONG else b"_binary" + text_literal(value)
+
+
+def type_word(type_name: str) -> str:
+    """The first word of a type, in lower case: ``decimal`` for ``DECIMAL(10,2) unsigned``."""
+    return type_name.lower().partition("(")[0].partition(" ")[0]
+
+
+def size_of(type_name: str) -> tuple[int, ...]:
+    """The numbers in the parentheses of a type."""
+    inner = type_name.partition("(")[2].partition(")")[0]
+    return tuple(int(part) for part in inner.split(",") if part.strip().isdigit())
+
+
+def does_not_fit(column: TargetColumn, value: bytes, reason: str = "") -> ApplyError:
+    shown = value[:60].decode(errors="replace") + ("…" if len(value) > 60 else "")
+    return ApplyError(
+        f"value {shown!r} cannot be stored in column {column.name}, {column.type_name}, without a change"
+        + (f": {reason}" if reason else ""),
+        code="GGS-00482",
+        hint="change the type of the target column, or map the column with a function",
+    )
+
+
+def _many(source: str, column: TargetColumn) -> Literals | None:
+    """The function for the frequent case: integers and texts that need no examination of each value."""
+    word, base = type_word(source), column.base_type
+    if base in INTEGERS and word in _INTEGER_SOURCES:
+        return lambda values: _integers(values, column)
+    if _is_text(base) and not _may_lose_spaces(source, column):
+        return lambda values: [NULL if value is None else text_literal(value) for value in values]
+    return None
+
+
+def _is_text(base: str) -> bool:
+    return base not in INTEGERS | _FLOATS | BINARIES | GEOMETRIES | _MOMENTS and base not in (
+        "decimal",
+        "bit",
+        "date",
+        "time",
+        "year",
+    )
+
+
+def _may_lose_spaces(source: str, column: TargetColumn) -> bool:
+    """Whether a value may be longer than its column by spaces, which the server cuts off."""
+    if column.base_type not in _BOUNDED:
+        return False
+    mine, theirs = size_of(source), size_of(column.type_name)
+    return not (mine and theirs and type_word(source) in ("char", "varchar", "character") and mine[0] <= theirs[0])
+
+
+def _integers(values: Iterable[Value], column: TargetColumn) -> list[bytes]:
+    found = [NULL if value is None else value for value in values]
+    if b"".join(found).translate(None, _DIGITS).replace(NULL, b""):
+        for value in found:
+            _require_integer(value, column)
+    try:
+        for value in found:
+            if value is not NULL:
+                int(value)
+    except ValueError:
+        raise does_not_fit(column, value, "it is not an integer") from None
+    return found
+
+
+def _require_integer(value: bytes, column: TargetColumn) -> None:
+    if value is not NULL and value.translate(None, _DIGITS):
+        raise does_not_fit(column, value, "it is not an integer")
+
+
+def _one(source: str, column: TargetColumn) -> Literal:
+    base, kind = column.base_type, family(source)
+    truth = kind == "truth"
+    if base in INTEGERS:
+        return lambda value: _integer(_TRUTHS.get(value, value) if truth else value, column)
+    if base == "decimal":
+        scale = (*size_of(column.type_name), 0, 0)[1]
+        return lambda value: _decimal(_TRUTHS.get(value, value) if truth else value, scale, column)
+    if base in _FLOATS:
+        return lambda value: _float(value, column)
+    if base == "bit":
+        return _bits(column, as_bits=kind == "bits" or truth)
+    if base in _MOMENTS or base in ("date", "time"):
+        digits = (*size_of(column.type_name), 0)[0]
+        part = _time if base == "time" else _date if base == "date" else _moment
+        return lambda value: part(value, digits, column)
+    if base in BINARIES:
+        return _binary(source)
+    if base in GEOMETRIES:
+        return lambda value: _shape(value, column)
+    if base == "year":
+        return text_literal
+    size = size_of(column.type_name)
+    return lambda value: _bounded(value, size[0] if size else 0, column)
+
+
+def _integer(value: bytes, column: TargetColumn) -> bytes:
+    if not value.translate(None, _DIGITS) and value[1:].isdigit() | (len(value) == 1):
+        return value
+    whole, _, fraction = value.partition(b".")
+    if _NUMBER.fullmatch(value) and b"e" not in value.lower() and not fraction.strip(b"0"):
+        return whole or b"0"
+    raise does_not_fit(column, value, "it is not an integer")
+
+
+def _decimal(value: bytes, scale: int, column: TargetColumn) -> bytes:
+    if _NUMBER.fullmatch(value) is None:
+        raise does_not_fit(column, value, "it is not a number")
+    if b"e" in value or b"E" in value:
+        value = _plain(value)
+    fraction = value.partition(b".")[2]
+    if len(fraction) > scale and fraction[scale:].strip(b"0"):
+        raise does_not_fit(column, value, f"the column has {scale} decimal places")
+    return value[: len(value) - (len(fraction) - scale)] if len(fraction) > scale > 0 else value
+
+
+def _plain(value: bytes) -> bytes:
+    """A number without an exponent."""
+    from decimal import Decimal
+
+    return format(Decimal(value.decode()), "f").encode()
+
+
+def _float(value: bytes, column: TargetColumn) -> bytes:
+    if value.translate(None, _NUMERIC) or _NUMBER.fullmatch(value) is None:
+        raise does_not_fit(column, value, "it is not a finite number")
+    return value if b"e" in value or b"E" in value else value + b"e0"
+
+
+def _bits(column: TargetColumn, *, as_bits: bool) -> Literal:
+    def literal(value: bytes) -> bytes:
+        digits = _TRUTHS.get(value, value)
+        if as_bits and digits and not digits.strip(b"01"):
+            return b"b'" + digits + b"'"
+        return _integer(value, column)
+
+    return literal
+
+
+def _moment(value: bytes, digits: int, column: TargetColumn) -> bytes:
+    match = _MOMENT.fullmatch(value)
+    if match is None:
+        raise does_not_fit(column, value, "it is not a date from year 0 to 9999")
+    date, time, fraction, zone = match.groups()
+    if zone is not None and zone.strip(b"+-0:Z"):
+        date, time = _in_utc(date, time or b"00:00:00", zone, column)
+    return b"'" + date + b" " + (time or b"00:00:00") + _fraction(fraction, digits, value, column) + b"'"
+
+
+def _date(value: bytes, digits: int, column: TargetColumn) -> bytes:
+    match = _MOMENT.fullmatch(value)
+    if match is None:
+        raise does_not_fit(column, value, "it is not a date from year 0 to 9999")
+    if (match[2] or b"").strip(b"0:") or (match[3] or b"").strip(b"0"):
+        raise does_not_fit(column, value, "it has a time")
+    return b"'" + match[1] + b"'"
+
+
+def _time(value: bytes, digits: int, column: TargetColumn) -> bytes:
+    match = _TIME.fullmatch(value)
+    if match is None:
+        raise does_not_fit(column, value, "it is not a time without a zone")
+    return b"'" + match[1] + _fraction(match[2], digits, value, column) + b"'"
+
+
+def _fraction(fraction: bytes | None, digits: int, value: bytes, column: TargetColumn) -> bytes:
+    kept = (fraction or b"").rstrip(b"0")
+    if len(kept) > digits:
+        raise does_not_fit(column, value, f"the column has {digits} digits of a fraction of a second")
+    return b"." + kept if kept else b""
+
+
+def _in_utc(date: bytes, time: bytes, zone: bytes, column: TargetColumn) -> tuple[bytes, bytes]:
+    text = b"%s %s%s" % (date, time, zone if b":" in zone or len(zone) > 3 else zone + b":00")
+    try:
+        found = datetime.fromisoformat(text.decode()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise does_not_fit(column, text) from None
+    return found.strftime("%Y-%m-%d").rjust(10, "0").encode(), found.strftime("%H:%M:%S").encode()
+
+
+def _binary(source: str) -> Literal:
+    """A binary value: the digits of a binary source, or the bytes of any other text."""
+    if type_word(source) not in _HEXADECIMAL_SOURCES:
+        return text_literal
+
+    def literal(value: bytes) -> bytes:
+        if value[:2] != b"\\x":
+            return bytes_literal(value)
+        return b"x'" + value[2:] + b"'" if len(value) < 2 * _LONG else bytes_literal(bytes.fromhex(value[2:].decode()))
+
+    return literal
+
+
+def _shape(value: bytes, column: TargetColumn) -> bytes:
+    """A geometry: the digits of its well-known binary form, which may contain an SRID."""
+    try:
+        shape = bytes.fromhex(value.decode())
+    except (ValueError, UnicodeDecodeError):
+        raise does_not_fit(column, value, "it is not a geometry in hexadecimal digits") from None
+    kind = int.from_bytes(shape[1:5], "little")
+    if shape[:1] != b"\1" or not kind & _EXTENDED:
+        return b"ST_GeomFromWKB(" + bytes_literal(shape) + b")"
+    srid = int.from_bytes(shape[5:9], "little")
+    plain = shape[:1] + (kind & ~_EXTENDED).to_bytes(4, "little") + shape[9:]
+    return b"ST_GeomFromWKB(" + bytes_literal(plain) + b", %d)" % srid
+
+
+def _bounded(value: bytes, most: int, column: TargetColumn) -> bytes:
+    if most and len(value) > most and value.endswith(b" ") and len(value.decode(errors="replace")) > most:
+        raise does_not_fit(column, value, f"the column has {most} characters")
+    return text_literal(value)
+
+
+def rows_of_literals(columns: Sequence[Literals], rows: Sequence[Sequence[Value]]) -> list[bytes]:
+    """Rows as lists of literals in parentheses. Raises ApplyError."""
+    each = [make(values) for make, values in zip(columns, zip(*rows, strict=True), strict=True)]
+    return [b"(" + b",".join(row) + b")" for row in zip(*each, strict=True)]

@@ -1,0 +1,213 @@
+"""Changes as SQL for MariaDB and MySQL: statements for many rows with the same columns, and for one row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ggshell.connectors.mysql.literals import (
+    BINARIES,
+    GEOMETRIES,
+    NULL,
+    Literals,
+    bytes_literal,
+    literals_of,
+    rows_of_literals,
+)
+from ggshell.connectors.mysql.session import quote_name
+from ggshell.errors import ApplyError
+from ggshell.pipeline.apply.column_groups import require_befores
+from ggshell.pipeline.apply.folding import Change, ChangeKind, StatementRows
+from ggshell.pipeline.apply.target import TableMapping, TargetColumn
+from ggshell.record.fields import Value
+from ggshell.types import TableName
+
+STATEMENT_BYTES: Final = 1 << 20
+"""The size from which the rows of one change go into several statements."""
+FEW_ROWS: Final = 4
+"""Up to this number of rows, an UPDATE for each row costs less than a joined one."""
+_JOINABLE: Final = frozenset(
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "date", "datetime", "timestamp", "time", "year"}
+)
+"""Types of keys by which many rows can be joined. The collation of a text would have to be that of its column."""
+
+
+class MysqlStatement(NamedTuple):
+    """A statement. ``affects``: the number of rows that it must find, None if any number will do."""
+
+    text: bytes
+    affects: int | None = None
+
+
+def quote_table(table: TableName) -> str:
+    return f"{quote_name(table.owner)}.{quote_name(table.name)}"
+
+
+class MysqlStatements:
+    """Builds the statements of one mapping."""
+
+    def __init__(self, mapping: TableMapping) -> None:
+        self.mapping = mapping
+        self.table = quote_table(mapping.target.name)
+        self._key = frozenset(mapping.key)
+        self._whole_row = not mapping.single and len(self._key) == len(mapping.source.columns)
+        self._literals: dict[int, Literals] = {}
+        self._names = [quote_name(column.name) if column is not None else "" for column in mapping.columns]
+
+    def many(self, work: StatementRows) -> Iterator[MysqlStatement]:
+        """The statements of rows with the same columns and different keys. Raises ApplyError."""
+        if work.alone is not None:
+            yield from self.one(work.alone)
+        elif work.kind is ChangeKind.INSERT:
+            yield from self._inserts(work.columns, work.rows)
+        elif work.kind is ChangeKind.DELETE:
+            yield from self._deletes(work.columns, work.rows)
+        elif self._joins(work):
+            yield from self._updates(work.columns, work.rows)
+        else:
+            for values in work.rows:
+                yield from self.one(Change(work.mapping, work.kind, work.columns, values))
+
+    def one(self, change: Change) -> Iterator[MysqlStatement]:
+        """The statement of one change, if there is anything to do. Raises ApplyError if the row lacks its key."""
+        match change.kind:
+            case ChangeKind.TRUNCATE:
+                # TRUNCATE would commit the transaction.
+                yield MysqlStatement(f"DELETE FROM {self.table}".encode())
+            case ChangeKind.INSERT:
+                yield from self._inserts(change.columns, [change.values])
+            case ChangeKind.DELETE:
+                require_befores(self.mapping, self.mapping.compared_deletes, change.columns, "DELETE")
+                where = self._where(change.columns, change.values, self.mapping.compared_deletes)
+                yield MysqlStatement(b"DELETE FROM %s WHERE %s" % (self.table.encode(), where), 1)
+            case _:
+                yield from self._update(change)
+
+    def fetch(self, key: Mapping[int, Value], expressions: Sequence[str]) -> bytes:
+        """A query that locks and returns the current row with a key; ``expressions``: those of its mapped columns."""
+        parts = [self._equal(index, value) for index, value in key.items() if self.mapping.columns[index] is not None]
+        text = f"SELECT {', '.join(expressions)} FROM {self.table} WHERE ".encode()
+        return text + (b" AND ".join(parts) or b"TRUE") + b" LIMIT 1 FOR UPDATE"
+
+    def _joins(self, work: StatementRows) -> bool:
+        columns = self.mapping.columns
+        keys = [columns[index] for index in work.columns if index in self._key]
+        return len(work.rows) > FEW_ROWS and all(
+            column is not None and column.base_type in _JOINABLE for column in keys
+        )
+
+    def _inserts(self, columns: tuple[int, ...], rows: Sequence[Sequence[Value]]) -> Iterator[MysqlStatement]:
+        kept = [place for place, index in enumerate(columns) if self.mapping.writable(index)]
+        names = ",".join(self._names[columns[place]] for place in kept)
+        head = f"INSERT INTO {self.table} ({names}) VALUES ".encode()
+        if not kept:
+            yield from (MysqlStatement(head + b"()") for _ in rows)
+            return
+        chosen = rows if len(kept) == len(columns) else [[row[place] for place in kept] for row in rows]
+        made = rows_of_literals([self._of(columns[place]) for place in kept], chosen)
+        for part in _parts(made):
+            yield MysqlStatement(head + b",".join(part))
+
+    def _updates(self, columns: tuple[int, ...], rows: Sequence[Sequence[Value]]) -> Iterator[MysqlStatement]:
+        """Updates of many rows, joined with their values."""
+        sets = ",".join(
+            f"t.{self._names[index]}=v.c{place}"
+            for place, index in enumerate(columns)
+            if index not in self._key and self.mapping.writable(index)
+        )
+        if not sets:
+            return
+        joined = " AND ".join(
+            f"t.{self._names[index]}=v.c{place}" for place, index in enumerate(columns) if index in self._key
+        )
+        names = ",".join(f"c{place}" for place in range(len(columns)))
+        head = f"UPDATE (WITH v({names}) AS (VALUES ".encode()
+        tail = f") SELECT * FROM v) v STRAIGHT_JOIN {self.table} t ON {joined} SET {sets}".encode()
+        for part in _parts(rows_of_literals([self._of(index) for index in columns], rows)):
+            yield MysqlStatement(head + b",".join(part) + tail, len(part))
+
+    def _deletes(self, columns: tuple[int, ...], rows: Sequence[Sequence[Value]]) -> Iterator[MysqlStatement]:
+        keys = [place for place, index in enumerate(columns) if index in self._key]
+        names = ",".join(self._names[columns[place]] for place in keys)
+        head = f"DELETE FROM {self.table} WHERE ({names}) IN (".encode()
+        if len(keys) == 1:
+            (place,) = keys
+            made = self._of(columns[place])([row[place] for row in rows])
+        else:
+            made = rows_of_literals(
+                [self._of(columns[place]) for place in keys], [[row[place] for place in keys] for row in rows]
+            )
+        for part in _parts(made):
+            yield MysqlStatement(head + b",".join(part) + b")", len(part))
+
+    def _update(self, change: Change) -> Iterator[MysqlStatement]:
+        moves = change.kind is ChangeKind.MOVE
+        sets = [
+            b"%s=%s" % (self._names[index].encode(), self._value(index, value))
+            for index, value in zip(change.columns, change.values, strict=True)
+            if self.mapping.writable(index) and (moves or index not in self._key)
+        ]
+        if not sets:
+            return
+        columns, values = change.before if moves else (change.columns, change.values)
+        require_befores(self.mapping, self.mapping.compared_updates, columns if moves else (), "UPDATE")
+        where = self._where(columns, values, self.mapping.compared_updates if moves else frozenset())
+        yield MysqlStatement(b"UPDATE %s SET %s WHERE %s" % (self.table.encode(), b",".join(sets), where), 1)
+
+    def _where(self, columns: Sequence[int], values: Sequence[Value], compared: frozenset[int]) -> bytes:
+        """The condition that finds one row. If several rows may be equal, only the first is changed."""
+        pairs = list(zip(columns, values, strict=True))
+        chosen = [pair for pair in pairs if pair[0] in self._key and self.mapping.columns[pair[0]] is not None]
+        if len(chosen) < len(self._key) and not self._whole_row:
+            lacking = sorted(self._key - set(columns))
+            names = ", ".join(self.mapping.source.columns[index].name for index in lacking)
+            raise ApplyError(f"the trail record lacks {names}, required to find rows of {self.mapping.target.name}")
+        chosen += [pair for pair in pairs if pair[0] in compared and pair[0] not in self._key]
+        condition = b" AND ".join(self._equal(*pair) for pair in chosen) or b"TRUE"
+        if self.mapping.single and all(value is not None for index, value in chosen if index in self._key):
+            return condition
+        return condition + b" LIMIT 1"
+
+    def _equal(self, index: int, value: Value) -> bytes:
+        """The condition that a column has a value; of columns that do not identify a row, exactly this value."""
+        column = self.mapping.column(index)
+        name = self._names[index].encode()
+        if value is None:
+            return name + b" IS NULL"
+        literal = self._value(index, value)
+        if column.base_type == "float":
+            return b"%s=CAST(%s AS FLOAT)" % (name, literal)
+        if column.base_type in GEOMETRIES:
+            return b"ST_AsBinary(%s)=ST_AsBinary(%s)" % (name, literal)
+        if column.exact or (index in self._key and not self._whole_row) or not _is_text(column):
+            return b"%s=%s" % (name, literal)
+        return b"CAST(CONVERT(%s USING utf8mb4) AS BINARY)=%s" % (name, bytes_literal(value))
+
+    def _value(self, index: int, value: Value) -> bytes:
+        return NULL if value is None else self._of(index)((value,))[0]
+
+    def _of(self, index: int) -> Literals:
+        """The function that makes the literals of a column."""
+        found = self._literals.get(index)
+        if found is None:
+            source = self.mapping.source.columns[index].type_name
+            found = self._literals[index] = literals_of(source, self.mapping.column(index))
+        return found
+
+
+def _is_text(column: TargetColumn) -> bool:
+    return column.base_type not in BINARIES and column.base_type not in ("decimal", "double", "bit")
+
+
+def _parts(rows: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """The rows in parts of limited size, each with one row at least."""
+    if sum(map(len, rows)) <= STATEMENT_BYTES:
+        yield rows
+        return
+    first = size = 0
+    for place, row in enumerate(rows):
+        if size and size + len(row) > STATEMENT_BYTES:
+            yield rows[first:place]
+            first, size = place, 0
+        size += len(row)
+    yield rows[first:]

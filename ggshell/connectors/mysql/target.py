@@ -1,0 +1,396 @@
+"""MariaDB or MySQL as a target: applies rows and the checkpoint row in one InnoDB transaction.
+
+Changes are folded into few statements, and several statements are sent in one packet. While the server works on them, the
+next group is prepared here. If the statements of a group must find their rows, its COMMIT is sent after their results have been
+checked, together with the next group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ggshell.connectors.mysql import checkpoint_sql
+from ggshell.connectors.mysql.apply_wire import ONE_ROW, ApplyPipeline, ApplyStep
+from ggshell.connectors.mysql.column_text import raw_values, source_columns
+from ggshell.connectors.mysql.link import enter
+from ggshell.connectors.mysql.login import parse_login
+from ggshell.connectors.mysql.refusals import CHANGED
+from ggshell.connectors.mysql.session import connect, execute, server_version
+from ggshell.connectors.mysql.statements import MysqlStatements
+from ggshell.connectors.mysql.target_tables import target_table
+from ggshell.errors import ApplyError, ConflictError, DatabaseError, TargetChangedError
+from ggshell.pipeline.apply.checkpoint_table import row_gone
+from ggshell.pipeline.apply.folding import ChangeKind, changes, statement_rows
+from ggshell.pipeline.apply.target import (
+    BatchLimits,
+    CheckpointRow,
+    Noted,
+    Refusal,
+    TableMapping,
+    TargetNames,
+    TargetTable,
+)
+from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import DdlStatement
+from ggshell.types import TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from ggshell.connectors.target_setup import TargetSetup
+
+LOCK_SECONDS: Final = 20
+STREAM_ROWS: Final = 4000
+"""The rows of an unfinished group that are sent without waiting for its commit."""
+STREAM_BYTES: Final = 4 << 20
+_BEGIN: Final = ApplyStep(b"BEGIN")
+_COMMIT: Final = ApplyStep(b"COMMIT", commits=True)
+_SAVEPOINT: Final = "ggs_mark"
+_GONE: Final = "GGS01"
+_CHANGED_STATES: Final = frozenset({str(number) for number in CHANGED} | {"42703", "42P01", "23502"})
+"""What the server answers to a statement that was made for another definition of its table."""
+
+
+class MysqlTarget:
+    """A connection that applies the rows of one group.
+
+    It holds a named lock of the server. A session left by a killed process may still be committing, and the checkpoint row must
+    not be read before that session has ended.
+    """
+
+    takes_sequences = False
+
+    def __init__(self, setup: TargetSetup) -> None:
+        """Connect, lock the group and make sure that its checkpoint row exists.
+
+        Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError when the row is gone.
+        """
+        self._setup = setup
+        self._login = setup.login
+        self._group = setup.group
+        self._table = setup.table
+        self._key = setup.key
+        self._limits: BatchLimits = setup.limits
+        self._has_row = setup.has_row
+        self._file_says: CheckpointRow | None = setup.begin
+        self._gone = Refusal(f"the row of {setup.group.upper()} in checkpoint table {setup.table} is gone", _GONE)
+        self._commits = self._flushed = 0
+        self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = self._lazy = False
+        self._described: dict[TableName, TargetTable | None] = {}
+        self.found = False
+        self._connect()
+
+    @property
+    def key(self) -> int:
+        """The group's key in the checkpoint table."""
+        return self._key
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        address = parse_login(self._login)
+        return address.database or address.shown
+
+    def database_facts(self) -> dict[str, str]:
+        """The facts that @GETENV returns for DBENVIRONMENT. Everything sent must be answered first."""
+        version = server_version(self._connection).text
+        return {"DBNAME": self.database, "DBUSER": parse_login(self._login).user, "DBVERSION": version}
+
+    @property
+    def confirmed(self) -> int:
+        return self._commits + self._wire.commits
+
+    def describe(self, table: TableName) -> TargetTable | None:
+        found = target_table(self._connection, table, any_engine=self._setup.options.any_engine)
+        self._described[table] = found
+        return found
+
+    def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
+        columns = {column.name: column for column in source_columns(self._connection, mapping.target.name)}
+        mapped = [(index, columns[column.name]) for index, column in enumerate(mapping.columns) if column is not None]
+        text = self._of(mapping).fetch(key, [column.expression for _, column in mapped])
+        with raw_values(self._connection), self._connection.cursor() as cursor:
+            cursor.execute(text)
+            row = cursor.fetchone()
+        if row is None:
+            return None
+        return {index: column.text(value) for (index, column), value in zip(mapped, row, strict=True)}
+
+    def checkpoint(self) -> CheckpointRow | None:
+        if self._table is None:
+            return None
+        return checkpoint_sql.read(self._connection, self._table, self._group, self._key)
+
+    def await_appliers(self) -> None:
+        """Wait until no applier of the group's parallel Replicat is left. Raises ConflictError when one does not end."""
+        names = [checkpoint_sql.applier_lock(self._key, number) for number in range(checkpoint_sql.MOST_APPLIERS)]
+        marks = ", ".join(["IS_USED_LOCK(%s) IS NOT NULL"] * len(names))
+        used = execute(self._connection, f"SELECT {marks}", names)[0]
+        for name in [name for name, taken in zip(names, used, strict=True) if taken]:
+            self._take_lock(name)
+            execute(self._connection, "SELECT RELEASE_LOCK(%s)", [name])
+
+    def applied_above(self) -> list[str]:
+        """The transactions that appliers of a parallel Replicat have applied beyond the group's checkpoint row."""
+        row = self.checkpoint()
+        if self._table is None or row is None:
+            return []
+        return checkpoint_sql.applied_above(self._connection, self._table, self._group, self._key, row.csn)
+
+    def move(self, position: TrailPosition) -> None:
+        """Continue from another position of the trail. Transactions already applied are skipped there."""
+        if self._table is not None:
+            checkpoint_sql.move(self._connection, self._table, self._group, self._key, position)
+
+    def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        most = self._limits.queue_rows or STREAM_ROWS
+        for low in range(first, last, most):
+            refused = self._gather(batch, low, min(low + most, last), mappings)
+            if refused is not None:
+                return refused
+        return None
+
+    def _gather(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
+        """Convert rows to steps, and send the collected steps when they reach a limit."""
+        try:
+            for work in statement_rows(changes(batch, first, last, mappings)):
+                made = [ApplyStep(*each) for each in self._of(work.mapping).many(work)]
+                self._steps += made if work.kind is not ChangeKind.DELETE else self._cascaded(work.mapping, made)
+        except ApplyError as error:
+            return Refusal.of(error)
+        self._rows += last - first
+        self._bytes += int(batch.length[first:last].sum())
+        limits = self._limits
+        enough = self._rows >= (limits.queue_rows or STREAM_ROWS) or self._bytes >= (limits.queue_bytes or STREAM_BYTES)
+        enough = enough or (limits.queue_batches is not None and len(self._steps) >= limits.queue_batches)
+        return self._push() if enough else None
+
+    def _cascaded(self, mapping: TableMapping, steps: list[ApplyStep]) -> list[ApplyStep]:
+        """Deletes, of which the delete of a parent in the same transaction may already have removed the rows."""
+        target = mapping.target
+        cascaded = any(parent in self._emptied for parent in target.cascades)
+        self._emptied.add(target.name)
+        return [step._replace(affects=None) for step in steps] if cascaded else steps
+
+    def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
+        return self._gather(batch, row, row + 1, {int(batch.table[row]): mapping}) or self._push() or self._collect()
+
+    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
+        """Write the checkpoint row and commit."""
+        counted = self._counted or any(step.affects is not None for step in self._steps)
+        if self._table is not None:
+            self._steps += self._position(self._table, row, ids)
+        if not counted:
+            self._steps.append(_COMMIT)
+        refused = self._push()
+        if refused is None:
+            self._owed, self._begun, self._counted = counted, counted, False
+            self._has_savepoint = self._has_savepoint and counted
+            self._emptied.clear()
+        return refused
+
+    def _position(self, table: TableName, row: CheckpointRow, ids: Sequence[str]) -> list[ApplyStep]:
+        """The steps that write the position."""
+        text = checkpoint_sql.update_text(table, row, self._group, self._key)
+        return [ApplyStep(text), ApplyStep(ONE_ROW, on_failure=self._gone)]
+
+    def execute_ddl(self, statement: DdlStatement, names: TargetNames, noted: Noted) -> Refusal | None:
+        return Refusal("MariaDB and MySQL commit at each DDL statement: it is executed outside of the transaction")
+
+    def runs_outside(self, statement: DdlStatement) -> bool:
+        return True
+
+    def execute_outside(
+        self, statement: DdlStatement, names: TargetNames, noted: Noted, *, again: bool
+    ) -> Refusal | None:
+        return Refusal("DDL is not supported for a MariaDB or MySQL target", "0A000")
+
+    def forget_tables(self) -> None:
+        self._statements.clear()
+        self._described.clear()
+
+    def await_answers(self) -> Refusal | None:
+        refused = (self._push() if self._steps else None) or self._collect()
+        if refused is None and self._owed:
+            self._owed = self._begun = self._has_savepoint = False
+            refused = self._refused(self._send([_COMMIT])) or self._collect()
+        return refused
+
+    def set_savepoint(self) -> Refusal | None:
+        refused = self.await_answers()
+        if refused is not None:
+            return refused
+        steps = [] if self._begun else [_BEGIN]
+        self._begun = self._has_savepoint = True
+        return self._refused(self._send([*steps, ApplyStep(f"SAVEPOINT {_SAVEPOINT}".encode())])) or self._collect()
+
+    def rollback_to_savepoint(self) -> bool:
+        self._forget()
+        self._wire.collect()
+        if not self._has_savepoint or self._run(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}") is not None:
+            self.rollback()
+            return False
+        self._begun, self._owed = True, False
+        self._require_same()
+        return True
+
+    def rollback(self) -> None:
+        self._forget()
+        self._wire.collect()  # what was in flight is rolled back or committed by now
+        self._run("ROLLBACK")
+        self._begun = self._owed = self._counted = self._has_savepoint = False
+        self._emptied.clear()
+        self._require_same()
+
+    def durable(self) -> None:
+        """Wait until everything committed is on disk, unless the server waits for the disk at each commit."""
+        if not self._lazy or self._begun or self._wire.busy or self._flushed == self.confirmed:
+            return
+        try:
+            execute(self._connection, "FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
+        except DatabaseError:
+            self._lazy = False  # without the privilege RELOAD the server's own setting decides
+        self._flushed = self.confirmed
+
+    def reconnect(self) -> None:
+        """Close the connection and open a new one. Raises DatabaseError, ConnectionLostError, ConflictError."""
+        self._commits = self.confirmed
+        self.close()
+        self._connect()
+
+    def close(self) -> None:
+        if self._connection.open:
+            self._connection.close()
+
+    @property
+    def _program(self) -> str:
+        return f"ggshell replicat {self._group.upper()}"
+
+    @property
+    def _lock(self) -> str:
+        """The name of the lock that this connection holds."""
+        return checkpoint_sql.group_lock(self._key)
+
+    def _connect(self) -> None:
+        self._connection: Connection[Any] = connect(self._login, program=self._program, applies=True)
+        self._link = enter(self._connection, self._login)
+        self._statements: dict[int, MysqlStatements] = {}
+        self._emptied: set[TableName] = set()
+        self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = False
+        self._forget()
+        try:
+            link = self._link
+            self._wire: ApplyPipeline = ApplyPipeline(self._connection, lambda: link.canceled)
+            self._prepare_session()
+            if self._table is not None:
+                self._prepare_row(self._table)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare_session(self) -> None:
+        self._take_lock(self._lock)
+        ((read_only, form, logs, flush),) = execute(
+            self._connection,
+            "SELECT @@GLOBAL.read_only, @@SESSION.binlog_format, @@GLOBAL.log_bin, @@GLOBAL.innodb_flush_log_at_trx_commit",
+        )
+        if int(read_only):
+            raise DatabaseError("the server is read-only", hint="log in to the primary, or SET GLOBAL read_only = 0")
+        # InnoDB refuses changes at READ COMMITTED if they are logged as statements. Fewer locks are taken there.
+        by_statement = str(form).upper() == "STATEMENT" and int(logs)
+        level = "REPEATABLE READ" if by_statement else "READ COMMITTED"
+        execute(self._connection, f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+        self._lazy, self._flushed = int(flush) != 1, self._commits
+
+    def _take_lock(self, name: str) -> None:
+        ((taken,),) = execute(self._connection, "SELECT GET_LOCK(%s, %s)", [name, LOCK_SECONDS])
+        if not taken:
+            raise ConflictError(
+                f"another session is applying for group {self._group.upper()}",
+                code="GGS-00515",
+                hint=f"end it: SELECT IS_USED_LOCK('{name}'), then KILL the connection with this number",
+            )
+
+    def _prepare_row(self, table: TableName) -> None:
+        self._require_tables(table)
+        if self._has_row and self.checkpoint() is None:
+            raise row_gone(self._group, table, self._file_says)
+        begin, home = self._setup.begin, str(self._setup.home)
+        self.found = not checkpoint_sql.insert(self._connection, table, self._group, self._key, begin, home)
+        self._has_row, self._file_says = True, None
+
+    def _require_tables(self, table: TableName) -> None:
+        """Raise NotFoundError unless the tables for the position exist."""
+        checkpoint_sql.require(self._connection, table)
+
+    def _of(self, mapping: TableMapping) -> MysqlStatements:
+        # Keyed by identity: hashing a mapping would read all its columns. The statements keep the mapping alive.
+        known = self._statements.get(id(mapping))
+        if known is None:
+            known = self._statements[id(mapping)] = MysqlStatements(mapping)
+        return known
+
+    def _forget(self) -> None:
+        self._steps: list[ApplyStep] = []
+        self._rows = self._bytes = 0
+
+    def _push(self) -> Refusal | None:
+        """Send the collected steps after taking the results of the previous ones."""
+        refused = self._collect()
+        if refused is not None:
+            return refused
+        steps: list[ApplyStep] = []
+        if self._owed:
+            steps.append(_COMMIT)
+            self._begun = self._owed = self._has_savepoint = False
+        if not self._begun:
+            steps.append(_BEGIN)
+            self._begun = True
+        self._counted = self._counted or any(step.affects is not None for step in self._steps)
+        steps += self._steps
+        self._forget()
+        return self._refused(self._send(steps))
+
+    def _send(self, steps: Sequence[ApplyStep]) -> Refusal | None:
+        self._link.running = True
+        return self._wire.send(steps)
+
+    def _run(self, text: str) -> Refusal | None:
+        """Execute a statement that ends or undoes a part of the transaction."""
+        refused = self._wire.run(text.encode())
+        self._link.running = False
+        return refused
+
+    def _collect(self) -> Refusal | None:
+        refused = self._refused(self._wire.collect())
+        self._link.running = False
+        return refused
+
+    def _refused(self, refused: Refusal | None) -> Refusal | None:
+        if refused is None:
+            return None
+        self._doubted = refused.state in _CHANGED_STATES
+        if refused.state == _GONE:
+            self.rollback()
+            if self._table is not None:
+                self._require_tables(self._table)
+            raise row_gone(self._group, self._table)
+        return refused
+
+    def _require_same(self) -> None:
+        """After a refusal that another definition of a table may explain, raise TargetChangedError if one has changed."""
+        if not self._doubted:
+            return
+        self._doubted = False
+        known = dict(self._described)
+        names = [str(name) for name, table in known.items() if self.describe(name) != table]
+        if names:
+            if self._begun:
+                self._run("ROLLBACK")
+                self._begun = self._owed = self._counted = self._has_savepoint = False
+            self.forget_tables()
+            raise TargetChangedError(
+                f"the definition of target table {', '.join(names)} has changed: it is read again, and uncommitted"
+                " changes are applied again"
+            )
