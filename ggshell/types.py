@@ -138,7 +138,7 @@ def quote(name: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """Quote a text for an SQL dialect in which a backslash stands for itself: DuckDB, Delta and Oracle."""
+    """Quote a text for an SQL dialect in which a backslash stands for itself: DuckDB, Delta, Oracle, MariaDB as a target."""
     return "'" + text.replace("'", "''") + "'"
 
 

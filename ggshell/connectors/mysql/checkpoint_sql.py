@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ggshell.connectors.mysql.session import execute, literal
+from ggshell.connectors.mysql.session import execute
 from ggshell.connectors.mysql.statements import quote_table
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import (
@@ -18,7 +18,7 @@ from ggshell.pipeline.apply.checkpoint_table import (
     transaction_table,
 )
 from ggshell.pipeline.apply.target import CheckpointRow
-from ggshell.types import Csn, TableName, TrailPosition
+from ggshell.types import Csn, TableName, TrailPosition, text_literal
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -251,13 +251,13 @@ def replace(connection: Connection[Any], table: TableName, group: str, key: int,
 def update_text(table: TableName, row: CheckpointRow, group: str, key: int) -> bytes:
     """The UPDATE of a group's row; the caller checks that it has found the row."""
     sets = ",".join(f"{name}={_literal(value)}" for name, value in zip(Columns._fields, to_columns(row), strict=True))
-    where = f"group_name={literal(group.upper())} AND group_key={key}"
+    where = f"group_name={text_literal(group.upper())} AND group_key={key}"
     return f"UPDATE {quote_table(table)} SET {sets},last_update_ts=UTC_TIMESTAMP(6) WHERE {where}".encode()
 
 
 def names_text(table: TableName, group: str, key: int, csn: str, sequence: int, ids: str) -> bytes:
     """The INSERT of a row with ids of applied transactions."""
-    values = f"{literal(group.upper())},{key},{literal(csn)},{sequence},{literal(ids)}"
+    values = f"{text_literal(group.upper())},{key},{text_literal(csn)},{sequence},{text_literal(ids)}"
     columns = "group_name, group_key, log_cmplt_csn, log_cmplt_xids_seq, log_cmplt_xids"
     return f"INSERT INTO {quote_table(transaction_table(table))} ({columns}) VALUES ({values})".encode()
 
@@ -265,4 +265,4 @@ def names_text(table: TableName, group: str, key: int, csn: str, sequence: int, 
 def _literal(value: int | str | None) -> str:
     if value is None:
         return "NULL"
-    return str(value) if isinstance(value, int) else literal(value)
+    return str(value) if isinstance(value, int) else text_literal(value)

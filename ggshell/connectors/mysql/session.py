@@ -168,11 +168,6 @@ def server_version(connection: Connection[Any]) -> ServerVersion:
     return ServerVersion.parse(str(text))
 
 
-def literal(text: str) -> str:
-    """Quote a text for a session in which a backslash stands for itself."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def quote_name(name: str) -> str:
     """Quote an identifier for SQL, whatever the sql_mode."""
     return "`" + name.replace("`", "``") + "`"
