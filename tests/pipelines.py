@@ -23,6 +23,9 @@ TABLE = "CREATE TABLE {schema}.items (id int PRIMARY KEY, name text, price numer
 EXT1, REP1 = ("EXT1", GroupKind.EXTRACT), ("REP1", GroupKind.REPLICAT)
 ALIVE = (ProcessState.STARTING, ProcessState.RUNNING)
 
+ALL_APPLIERS = "MIN_APPLY_PARALLELISM 2\n"
+"""A parallel Replicat uses its appliers from the start: a test is too short for it to try them."""
+
 
 class Pipeline:
     """Extract EXT1 writes ./dirdat/ea, Replicat REP1 applies it: a.items in north becomes b.items in south."""
@@ -35,7 +38,7 @@ class Pipeline:
         for alias, dsn in (("north", north), ("south", south)):
             store.add(alias, dsn, "")
         self.write("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n")
-        self.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*;\n")
+        self.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{ALL_APPLIERS}MAP a.*, TARGET b.*;\n")
         self.in_north("CREATE SCHEMA a", TABLE.format(schema="a"))
         self.in_south("CREATE SCHEMA b", TABLE.format(schema="b"))
 

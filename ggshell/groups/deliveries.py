@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.checkpoint import AdditionalRows, GroupOptions, ReplicatKind
 from ggshell.home.events import Severity
 from ggshell.parameters.process_parameters import ReplicatParameters
+from ggshell.pipeline.apply.adaptive import AdaptiveDelivery
 from ggshell.pipeline.apply.applier import Answers, Applier, NamingApplier, Turns
 from ggshell.pipeline.apply.checkpoint_table import names_gone
 from ggshell.pipeline.apply.coordinated import LARGE_THREAD, CoordinatedDelivery
@@ -25,6 +26,7 @@ from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.groups import AnsweredOperation
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.parallel import ParallelDelivery, ParallelSettings
+from ggshell.pipeline.apply.parallelism import ParallelismChoice
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import (
     BatchLimits,
@@ -38,7 +40,7 @@ from ggshell.record.definition import TableDefinition
 from ggshell.record.name_patterns import matches
 from ggshell.types import TableName
 
-AnyDelivery = Delivery | ParallelDelivery | CoordinatedDelivery
+AnyDelivery = Delivery | ParallelDelivery | AdaptiveDelivery | CoordinatedDelivery
 
 
 class ReplicatSetup(NamedTuple):
@@ -164,21 +166,53 @@ def end_delivery(delivery: AnyDelivery) -> None:
         delivery.end()
 
 
-def _parallel(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, mapper: Mapper) -> ParallelDelivery:
-    parameters = setup.parameters
-    start = marks.start()
-    row, _, sequences = start
-    answers = Answers()
-    turns = Turns() if parameters.full_serialization else None
-    numbers, counters = itertools.count(max(sequences, default=0) + 1), _counters(setup, shared=True)
+def _parallel(
+    setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, mapper: Mapper
+) -> ParallelDelivery | AdaptiveDelivery:
+    start, counters, clock = marks.start(), _counters(setup, shared=True), setup.context.clock
+    numbers = itertools.count(max(start[2], default=0) + 1)
+    own = _delivery(setup, target, mapper, start[0], counters)
+
+    def opened(row: CheckpointRow, ids: Sequence[str] = (), sequences: Sequence[int] = ()) -> ParallelDelivery:
+        answers, turns = Answers(), Turns() if setup.parameters.full_serialization else None
+        appliers = _appliers(setup, mapper, row, numbers, counters, answers, turns)
+        barrier = DdlBarrier(own, appliers, setup.responses.whole)
+        settings = _parallel_settings(setup.parameters)
+        begin = row, ids, sequences
+        return ParallelDelivery(appliers, answers, mapper, begin, barrier, marks.save, settings, clock)
+
+    is_adaptive = setup.parameters.fewest_appliers == 1 < setup.parameters.appliers
+    text = f"Parallel delivery with {'up to ' if is_adaptive else ''}{setup.parameters.appliers} appliers" + (
+        ", commits in the source's order." if setup.parameters.full_serialization else "."
+    )
+    setup.context.report.event(Severity.INFO, "GGS-00519", text)
+    if not is_adaptive:
+        return opened(*start)
+    first = opened(*start) if start[1] else None
+    return AdaptiveDelivery(own, opened, ParallelismChoice(clock, several=first is not None), clock, first)
+
+
+def _parallel_settings(parameters: ReplicatParameters) -> ParallelSettings:
+    return ParallelSettings(parameters.look_ahead, parameters.full_serialization, parameters.group_operations)
+
+
+def _appliers(
+    setup: ReplicatSetup,
+    mapper: Mapper,
+    row: CheckpointRow,
+    numbers: Iterator[int],
+    counters: _Counters,
+    answers: Answers,
+    turns: Turns | None,
+) -> list[NamingApplier]:
+    """Start the appliers of a parallel Replicat; on an error, end those that have started."""
     connector = connector_for(setup.target.login)
     appliers: list[NamingApplier] = []
-    settings = ParallelSettings(parameters.look_ahead, parameters.full_serialization, parameters.group_operations)
     try:
-        for number in range(parameters.appliers):
-            own = connector.applier_target(replace(setup.target, begin=row), number, numbers, turns)
-            delivery = _delivery(setup, own, mapper, row, counters, applier=True, whole_jobs=settings.full)
-            appliers.append(NamingApplier(number, own, delivery, answers, turns))
+        for number in range(setup.parameters.appliers):
+            target = connector.applier_target(replace(setup.target, begin=row), number, numbers, turns)
+            delivery = _delivery(setup, target, mapper, row, counters, applier=True, whole_jobs=turns is not None)
+            appliers.append(NamingApplier(number, target, delivery, answers, turns))
     except BaseException:
         for applier in appliers:
             applier.end()
@@ -186,12 +220,7 @@ def _parallel(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, mapp
         raise
     for applier in appliers:
         applier.start()
-    text = f"Parallel delivery with {len(appliers)} appliers" + (
-        ", commits in the source's order." if settings.full else "."
-    )
-    setup.context.report.event(Severity.INFO, "GGS-00519", text)
-    barrier = DdlBarrier(_delivery(setup, target, mapper, row, counters), appliers, setup.responses.whole)
-    return ParallelDelivery(appliers, answers, mapper, start, barrier, marks.save, settings, setup.context.clock)
+    return appliers
 
 
 def _coordinated(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, mapper: Mapper) -> CoordinatedDelivery:

@@ -62,6 +62,7 @@ from ggshell.home.home import Home
 from ggshell.parameters.loading import load_refusal_rules, load_replicat
 from ggshell.parameters.process_parameters import ReplicatParameters
 from ggshell.parameters.table_patterns import TableFilter
+from ggshell.pipeline.apply.adaptive import AdaptiveDelivery
 from ggshell.pipeline.apply.checkpoint_table import uncertain
 from ggshell.pipeline.apply.ddl_parts import ddl_parts, is_ddl
 from ggshell.pipeline.apply.delivery import Delivery
@@ -514,7 +515,7 @@ class Replicat:
         delivery, target, context = self._delivery, self._target, self._context
         if delivery is None or target is None or delivery.applied is None:
             return
-        if isinstance(delivery, ParallelDelivery):
+        if isinstance(delivery, ParallelDelivery | AdaptiveDelivery):
             delivery.save()
         applied = self._saved = delivery.applied
         target.durable()

@@ -148,10 +148,10 @@ class BatchStatement(NamedTuple):
 class ReplicatParameters(NamedTuple):
     """The parameters of a Replicat.
 
-    ``group_operations``: GROUPTRANSOPS, or BATCHTRANSOPS of BATCHSQL; ``appliers``: APPLY_PARALLELISM;
-    ``full_serialization``: COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``: SUPPRESSTRIGGERS and
-    DEFERREFCONST of DBOPTIONS; ``non_transactional``: its ALLOWNONTRANSACTIONAL; ``special``: SPECIALRUN;
-    ``ddl``: the statements to apply, by default all.
+    ``group_operations``: GROUPTRANSOPS, or BATCHTRANSOPS of BATCHSQL; ``appliers``: APPLY_PARALLELISM or
+    MAX_APPLY_PARALLELISM; ``fewest_appliers``: APPLY_PARALLELISM or MIN_APPLY_PARALLELISM; ``full_serialization``:
+    COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``, ``non_transactional``: SUPPRESSTRIGGERS, DEFERREFCONST
+    and ALLOWNONTRANSACTIONAL of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all.
     """
 
     group: str
@@ -166,6 +166,7 @@ class ReplicatParameters(NamedTuple):
     discard_megabytes: int = 50
     checkpoint_seconds: int = 10
     appliers: int = 4
+    fewest_appliers: int = 1
     full_serialization: bool = False
     look_ahead: int = 10_000
     batch: BatchStatement = BatchStatement()
@@ -295,6 +296,8 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         raise ParameterError(
             "a MAP line is required", where=str(path), hint="add, for example, MAP shop.*, TARGET shop.*;"
         )
+    given = _last(found, "APPLY_PARALLELISM", "number", 0)
+    most = _last(found, "MAX_APPLY_PARALLELISM", "number", 4)
     return ReplicatParameters(
         group=_group(found, "REPLICAT", path),
         login=_login(found),
@@ -307,7 +310,8 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         discard_append="purge" not in discard,
         discard_megabytes=discard.get("megabytes", 50),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
-        appliers=_last(found, "APPLY_PARALLELISM", "number", 0) or _last(found, "MAX_APPLY_PARALLELISM", "number", 4),
+        appliers=given or most,
+        fewest_appliers=given or min(most, _last(found, "MIN_APPLY_PARALLELISM", "number", 1)),
         full_serialization=bool(_named(found, "COMMIT_SERIALIZATION")),
         look_ahead=_last(found, "LOOK_AHEAD_TRANSACTIONS", "number", 10_000),
         batch=BatchStatement(*(_last(found, "BATCHSQL", name, None) for name in _BATCH_LIMITS)),

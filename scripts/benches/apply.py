@@ -26,7 +26,7 @@ _MAP = "MAP bench.*, TARGET bench.*;"
 _COLMAP = (
     "MAP bench.rows, TARGET bench.rows, COLMAP (USEDEFAULTS, note = @STRUP (note), customer = @COMPUTE (customer + 1));"
 )
-_FOUR = f"APPLY_PARALLELISM 4\n{_MAP}"
+_FOUR = f"MAX_APPLY_PARALLELISM 4\n{_MAP}"
 
 
 def run(rounds: int, quick: bool) -> list[Figure]:
@@ -34,7 +34,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
     return [
         _case(
             "4 appliers, 1 ms a commit",
-            4_000 // part,
+            12_000 // part,
             rounds,
             ("PARALLEL", _FOUR),
             ("", _MAP),

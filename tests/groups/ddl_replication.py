@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pipelines import Pipeline
+from pipelines import ALL_APPLIERS, Pipeline
 from processes import until
 
 EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nTABLE a.*;\n"
@@ -19,7 +19,7 @@ def replicating(tmp_path: Path, north: str, south: str, request: pytest.FixtureR
     pipeline = Pipeline(tmp_path / "home", north, south)
     pipeline.write("ext1", EXTRACT)
     threads = ", THREADRANGE (1-3)" if kind == "coordinated" else ""
-    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*{threads};\n")
+    pipeline.write("rep1", f"REPLICAT rep1\nUSERIDALIAS south\n{ALL_APPLIERS}MAP a.*, TARGET b.*{threads};\n")
     pipeline.run("DBLOGIN USERIDALIAS north", "ADD SCHEMATRANDATA a")
     pipeline.add(kind=KINDS[kind])
     pipeline.start()

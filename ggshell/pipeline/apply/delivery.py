@@ -92,6 +92,8 @@ class Delivery:
         self._isolation = RefusalIsolation(target, discard, responses or Responses())
         self._ddl = DdlDelivery(target, mapper, discard, self._isolation.responses, ddl)
         self.applied = position
+        self.operations = 0
+        """How many operations are in confirmed commits, since the process started."""
         self._reset()
 
     def start(self) -> CheckpointRow | None:
@@ -368,6 +370,7 @@ class Delivery:
             self._confirmed += 1
             group = self._unconfirmed.popleft()
             self.applied = group.boundary
+            self.operations += group.operations
             if self._counted is not None:
                 for (source, target, io_type), number in group.counts.items():
                     self._counted(source, target, io_type, number)

@@ -96,6 +96,8 @@ class ParallelDelivery:
         self._dependent = 0
         self._clock = clock or SystemClock()
         self._heard = [self._clock.steady()] * len(appliers)
+        self.operations = 0
+        """How many operations the appliers have applied."""
 
     @property
     def applied(self) -> CheckpointRow | None:
@@ -186,6 +188,16 @@ class ParallelDelivery:
         if self._unsaved:
             self._save(self._watermarks.state())
             self._unsaved = 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the checkpoint row alone says what is applied, once everything fed is applied."""
+        return self._watermarks.is_clear(self._settings.look_ahead * WINDOW)
+
+    def continue_at(self, row: CheckpointRow) -> None:
+        """Continue after another delivery has moved the checkpoint row; nothing may be pending."""
+        self._watermarks.passed(row)
+        self._accepted = AcceptedTransactions(row)
 
     def abandon(self) -> None:
         """Roll back a transaction with DDL; when an applier ends, the target rolls back what it has not committed."""
@@ -307,6 +319,7 @@ class ParallelDelivery:
                 for entry in self._watermarks.take(answer.ids, answer.sequences):
                     self._scheduler.complete(entry)
                     self._unsaved += 1
+                    self.operations += entry.operations
                 heard = True
         if heard and self._waiting:
             self._release()

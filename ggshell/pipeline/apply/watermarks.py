@@ -43,6 +43,7 @@ class AppliedWatermarks:
         self._rows: dict[int, list[int]] = {_EARLIER: list(sequences)}
         self._left: Counter[int] = Counter({_EARLIER: len(self._earlier)})
         self._finished: list[int] = [] if self._earlier else list(sequences)
+        self._moved_over = 0
 
     @property
     def open(self) -> int:
@@ -58,6 +59,10 @@ class AppliedWatermarks:
     def oldest(self) -> int:
         """The commit time of the oldest transaction that is not confirmed as applied; 0 if there is none."""
         return self._order[0].header.commit_time if self._order and self._open else 0
+
+    def is_clear(self, most: int) -> bool:
+        """Whether the low watermark has passed everything that an earlier run applied: at most so many transactions."""
+        return not self._earlier or self._moved_over > most
 
     def knows(self, xid: str) -> bool:
         """Whether an earlier run applied a transaction above the low watermark."""
@@ -106,6 +111,7 @@ class AppliedWatermarks:
             if not self._left[entry.sequence]:
                 del self._left[entry.sequence]
                 self._finished += self._rows.pop(entry.sequence, [])
+            self._moved_over += 1
             moved = True
         return moved
 
