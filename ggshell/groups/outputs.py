@@ -176,15 +176,16 @@ class Outputs:
         pairs = zip(self._writers, self._selections, strict=True)
         self._copies = [TrailCopy(source, writer, selection) for writer, selection in pairs]
 
-    def stop_copying(self) -> None:
-        """Encode all further rows."""
-        self._copies = []
+    def write(self, batch: ChangeBatch, *, changed: bool = False) -> list[ChangeBatch]:
+        """Write a batch to every trail; return the parts written to the first trail, for the statistics.
 
-    def write(self, batch: ChangeBatch) -> list[ChangeBatch]:
-        """Write a batch to every trail; return the parts written to the first trail, for the statistics."""
+        ``changed``: its rows are not those of the source trail, so they are encoded, and so is the rest of the source file."""
         taken: list[ChangeBatch] = []
+        if changed:
+            for copy in self._copies:
+                copy.leave()
         for number, (writer, selection) in enumerate(zip(self._writers, self._selections, strict=True)):
-            parts = self._copies[number].write(batch) if self._copies else None
+            parts = self._copies[number].write(batch) if self._copies and not changed else None
             if parts is None:
                 parts = []
                 for part in selection.select(batch):

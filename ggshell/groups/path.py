@@ -247,9 +247,7 @@ class Forwarder:
         """Write the rows of a batch that the trails do not contain yet."""
         self._follow()
         changed = self._rows.work(self._heartbeats.stamp_heartbeats(batch))
-        if changed is not batch:  # a heartbeat: others will follow it
-            self._outputs.stop_copying()
-        parts = self._outputs.write(changed)
+        parts = self._outputs.write(changed, changed=changed is not batch)  # a heartbeat was stamped
         if self._reader.caught_up():
             self._outputs.send()  # it is on its way while this process takes notes
         for part in parts:

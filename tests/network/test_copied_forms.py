@@ -24,6 +24,7 @@ from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS
 from ggshell.pipeline.heartbeat.row import Beat, layout_of
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
+from ggshell.trail.fileheader import decode_header, header_size
 from ggshell.trail.name import TrailName
 from ggshell.trail.writer import TrailWriter
 from ggshell.types import TableName
@@ -113,8 +114,10 @@ def test_a_heartbeat_in_the_middle_of_a_copied_file_is_stamped_and_nothing_is_lo
     layout = layout_of(SEED)
     assert layout is not None
 
-    def write(csns: range) -> None:
+    def write(csns: range, *, begins: bool = False) -> None:
         with closing(TrailWriter.open(name, clock=SystemClock(), producer=PRODUCER, max_bytes=1 << 30)) as writer:
+            if begins:
+                writer.rollover()
             for csn in csns:
                 writer.write(small(csn))
                 if csn % 40 == 20:
@@ -134,6 +137,12 @@ def test_a_heartbeat_in_the_middle_of_a_copied_file_is_stamped_and_nothing_is_lo
     beats = [row for row in rows_of(there(homes, "th")) if "gg_heartbeat_seed" in str(row)]
     assert len(beats) == 2
     assert all("PHB" in str(row) for row in beats)
+    write(range(101, 120), begins=True)
+    until("the next file arrived", lambda: len(rows_of(there(homes, "th"))) >= len(read_all(name)))
+    assert users(there(homes, "th")) == users(name)
+    source, copy = (trail.file(trail.sequences()[-1]).read_bytes() for trail in (name, there(homes, "th")))
+    assert decode_header(copy).uri == decode_header(source).uri  # it is copied again, with its own number
+    assert copy[header_size(copy) :] == source[header_size(source) :]
     homes.run("STOP EXTRACT phb")
 
 
