@@ -204,6 +204,8 @@ class Outputs:
 
     def flush(self) -> None:
         """Make everything written durable and wake the readers. Raises DiskError; the writers then cannot be used."""
+        if len(self._writers) > 1:
+            self.send()  # no receiver waits for another one
         for writer in self._writers:
             writer.flush()
 

@@ -12,7 +12,7 @@ from batches import Row, Tx, make_batch
 from processes import until, until_state
 from slow_lines import SlowLine
 from trail_kit import PRODUCER, read_all, small
-from two_homes import TwoHomes, digest
+from two_homes import Line, TwoHomes, digest
 
 from ggshell.clock import SystemClock
 from ggshell.groups.trail_forms import TrailForms
@@ -144,6 +144,26 @@ def test_a_heartbeat_in_the_middle_of_a_copied_file_is_stamped_and_nothing_is_lo
     assert decode_header(copy).uri == decode_header(source).uri  # it is copied again, with its own number
     assert copy[header_size(copy) :] == source[header_size(source) :]
     homes.run("STOP EXTRACT phb")
+
+
+def test_a_target_gets_its_rows_while_the_line_to_another_one_stalls(homes: TwoHomes) -> None:
+    line = Line(homes.target.port)
+    homes.trust(line.port)
+    name = TrailName(homes.source / "dirdat", "e2")
+    with closing(TrailWriter.open(name, clock=SystemClock(), producer=PRODUCER, max_bytes=1 << 30)) as writer:
+        writer.write(small(1))
+        writer.flush()
+        add_pump(homes, "pst", "e2", {"t1": str(line.port), "t2": str(homes.target.port)})
+        same_files(homes, name, "t1", "t2")
+        line.stall()
+        writer.write(small(2))
+        writer.flush()
+        same_files(homes, name, "t2")
+    assert len(rows_of(there(homes, "t1"))) < len(read_all(name))
+    line.resume()
+    same_files(homes, name, "t1")
+    homes.run("STOP EXTRACT pst")
+    line.close()
 
 
 def test_targets_whose_ends_differ_after_a_crash_get_what_each_lacks(homes: TwoHomes) -> None:
