@@ -28,6 +28,7 @@ PREFIX: Final = "ggshell.ddl"
 SECRET: Final = f"{SCHEMA}.ddl_secret"
 NOTE: Final = f"{SCHEMA}.note_ddl"
 WRITE: Final = f"{SCHEMA}.write_ddl"
+DESCRIBE: Final = f"{SCHEMA}.describe_ddl"
 EMIT: Final = existing_rows_sql.EMIT
 END_TRIGGER, DROP_TRIGGER = "ggshell_ddl", "ggshell_ddl_drop"
 SETTINGS: Final = (
@@ -43,14 +44,15 @@ SETTINGS: Final = (
 )
 """The session settings that the meaning of a DDL statement depends on."""
 
-_INDEX_JOINS: Final = "SET enable_hashjoin = off SET enable_mergejoin = off SET join_collapse_limit = 1"
-"""The planner expects 1000 commands in a statement and would read whole catalogs; there is usually one command."""
 _READ = ", ".join(f"'{name}', pg_catalog.current_setting('{name}', true)" for name in SETTINGS)
 CREATE_NOTE: Final = f"""
 CREATE OR REPLACE FUNCTION {NOTE} () RETURNS event_trigger LANGUAGE plpgsql AS $body$
 BEGIN
   IF 'on' IN (pg_catalog.current_setting('{OWN}', true), pg_catalog.current_setting('{OWN_DDL}', true)) THEN
     RETURN;
+  END IF;
+  IF tg_event OPERATOR(pg_catalog.=) 'sql_drop' AND NOT pg_catalog.starts_with(tg_tag, 'DROP ') THEN
+    RETURN;  -- ALTER TABLE … DROP COLUMN: its end follows
   END IF;
   PERFORM {WRITE} (tg_event, tg_tag, current_user, pg_catalog.jsonb_build_object({_READ}));
 END $body$"""
@@ -65,9 +67,66 @@ BEGIN
     encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body);
 END $body$"""
 
+CREATE_DESCRIBE: Final = f"""
+CREATE OR REPLACE FUNCTION {DESCRIBE} (class oid, object oid, kind text, owner text) RETURNS jsonb
+LANGUAGE plpgsql AS $body$
+-- An object of a statement; an empty array for a temporary one. Each query reads one object by its key, and only those that
+-- the class needs run: one query for all classes needs more time to start than to read.
+DECLARE
+  name text;
+  relation oid;  -- the table of the object
+  kept "char" := 'p';
+  relkind "char";
+  owner_of_table text := owner;
+  table_name text;
+  columns jsonb;
+BEGIN
+  IF class = 'pg_class'::regclass THEN
+    SELECT c.relname, c.relpersistence, c.relkind INTO name, kept, relkind FROM pg_class c WHERE c.oid = object;
+    IF relkind IN ('r', 'p', 'f') THEN
+      table_name := name;
+      SELECT jsonb_agg(jsonb_build_array(a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint,
+                                         NOT a.attnotnull,
+                                         CASE WHEN a.attcollation <> 0 AND a.attcollation <>
+                                                   (SELECT y.typcollation FROM pg_type y WHERE y.oid = a.atttypid)
+                                              THEN a.attcollation::regcollation::text END) ORDER BY a.attnum)
+        INTO columns FROM pg_attribute a WHERE a.attrelid = object AND a.attnum > 0 AND NOT a.attisdropped;
+    ELSIF relkind IN ('i', 'I') THEN
+      relation := (SELECT x.indrelid FROM pg_index x WHERE x.indexrelid = object);
+    END IF;
+  ELSIF class = 'pg_proc'::regclass THEN
+    name := (SELECT f.proname FROM pg_proc f WHERE f.oid = object);
+  ELSIF class = 'pg_type'::regclass THEN
+    name := (SELECT y.typname FROM pg_type y WHERE y.oid = object);
+  ELSIF class IS NOT NULL THEN
+    SELECT i.object_names[array_length(i.object_names, 1)] INTO name FROM pg_identify_object_as_address(class, object, 0) i;
+    IF class = 'pg_trigger'::regclass THEN
+      relation := (SELECT g.tgrelid FROM pg_trigger g WHERE g.oid = object);
+    ELSIF class = 'pg_policy'::regclass THEN
+      relation := (SELECT p.polrelid FROM pg_policy p WHERE p.oid = object);
+    ELSIF class = 'pg_rewrite'::regclass THEN
+      relation := (SELECT r.ev_class FROM pg_rewrite r WHERE r.oid = object);
+    ELSIF class = 'pg_constraint'::regclass THEN
+      relation := (SELECT k.conrelid FROM pg_constraint k WHERE k.oid = object);
+    ELSIF class = 'pg_statistic_ext'::regclass THEN
+      relation := (SELECT s.stxrelid FROM pg_statistic_ext s WHERE s.oid = object);
+    END IF;
+  END IF;
+  IF relation <> 0 THEN
+    SELECT n.nspname, c.relname, c.relpersistence INTO owner_of_table, table_name, kept
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation;
+  END IF;
+  IF kept = 't' THEN
+    RETURN '[]';
+  END IF;
+  RETURN jsonb_build_object('kind', upper(kind), 'owner', coalesce(owner, owner_of_table, ''), 'name', coalesce(name, ''),
+                            'table', CASE WHEN table_name IS NOT NULL THEN jsonb_build_array(owner_of_table, table_name) END,
+                            'columns', columns, 'persistence', CASE WHEN class = 'pg_class'::regclass THEN kept END);
+END $body$"""
+
 CREATE_WRITE: Final = f"""
 CREATE OR REPLACE FUNCTION {WRITE} (event text, tag text, role text, settings jsonb) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lc_messages = 'C' {_INDEX_JOINS} AS $body$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lc_messages = 'C' AS $body$
 DECLARE
   context text;
   frames text;      -- the calls around the statement; empty if the client sent it
@@ -75,6 +134,8 @@ DECLARE
   place text;       -- identifies the text that holds the statement: the string, or an EXECUTE in a function
   history jsonb := coalesce(nullif(current_setting('{SCHEMA}.ddl_fired', true), ''), '{{}}');
   fired text;
+  command record;
+  extension boolean := false;  -- the statement is part of an extension's script
   objects jsonb;
   partial boolean;  -- a DROP names temporary objects too
   content jsonb;
@@ -91,14 +152,7 @@ BEGIN
   END IF;
   place := CASE frames WHEN '' THEN 'client' ELSE md5(frames) END;
   fired := coalesce(history ->> place, '');
-  IF event = 'ddl_command_end' AND (frames = '' OR frames LIKE 'SQL statement "%;%')
-     AND NOT EXISTS (SELECT FROM pg_event_trigger_ddl_commands() e WHERE e.in_extension) THEN
-    PERFORM set_config('{SCHEMA}.ddl_fired', (history || jsonb_build_object(place, fired || tag || ','))::text, false);
-  END IF;
   IF event = 'sql_drop' THEN
-    IF tag NOT LIKE 'DROP %' THEN
-      RETURN;  -- ALTER TABLE … DROP COLUMN: its end follows
-    END IF;
     SELECT jsonb_agg(jsonb_build_object(
              'kind', upper(d.object_type), 'owner', coalesce(d.schema_name, ''),
              'name', coalesce(d.object_name, CASE WHEN array_length(d.address_names, 1) = 3 THEN d.address_names[3] END,
@@ -107,39 +161,17 @@ BEGIN
                            WHEN array_length(d.address_names, 1) = 3 THEN d.address_names[1:2] END))
              FILTER (WHERE NOT d.is_temporary), bool_or(d.is_temporary)
       INTO objects, partial FROM pg_event_trigger_dropped_objects() d WHERE d.original;
-  ELSIF tag LIKE 'DROP %' THEN
-    RETURN;
   ELSE
-    SELECT jsonb_agg(jsonb_build_object(
-             'kind', upper(e.object_type), 'owner', coalesce(e.schema_name, n.nspname, ''),
-             'name', coalesce(c.relname, f.proname, y.typname, i.object_names[array_length(i.object_names, 1)], ''),
-             'table', CASE WHEN t.oid IS NOT NULL THEN jsonb_build_array(n.nspname, t.relname) END,
-             'columns', CASE WHEN c.relkind IN ('r', 'p', 'f') THEN (
-                SELECT jsonb_agg(jsonb_build_array(a.attnum, a.attname, format_type(a.atttypid, a.atttypmod),
-                                                   a.atttypid::bigint, NOT a.attnotnull,
-                                                   CASE WHEN a.attcollation <> y.typcollation
-                                                        THEN a.attcollation::regcollation::text END) ORDER BY a.attnum)
-                  FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid
-                 WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END,
-             'persistence', c.relpersistence) ORDER BY e.place)
-      INTO objects
-      FROM pg_event_trigger_ddl_commands() WITH ORDINALITY
-           e (classid, objid, objsubid, command_tag, object_type, schema_name, object_identity, in_extension, command, place)
-      LEFT JOIN LATERAL pg_identify_object_as_address(e.classid, e.objid, 0) i ON e.classid IS NOT NULL
-      LEFT JOIN pg_class c ON e.classid = 'pg_class'::regclass AND c.oid = e.objid
-      LEFT JOIN pg_proc f ON e.classid = 'pg_proc'::regclass AND f.oid = e.objid
-      LEFT JOIN pg_type y ON e.classid = 'pg_type'::regclass AND y.oid = e.objid
-      LEFT JOIN pg_class t ON t.oid = CASE e.classid
-        WHEN 'pg_class'::regclass THEN CASE WHEN c.relkind IN ('r', 'p', 'f') THEN c.oid
-                                            ELSE (SELECT x.indrelid FROM pg_index x WHERE x.indexrelid = c.oid) END
-        WHEN 'pg_trigger'::regclass THEN (SELECT g.tgrelid FROM pg_trigger g WHERE g.oid = e.objid)
-        WHEN 'pg_policy'::regclass THEN (SELECT p.polrelid FROM pg_policy p WHERE p.oid = e.objid)
-        WHEN 'pg_rewrite'::regclass THEN (SELECT r.ev_class FROM pg_rewrite r WHERE r.oid = e.objid)
-        WHEN 'pg_constraint'::regclass THEN (SELECT k.conrelid FROM pg_constraint k WHERE k.oid = e.objid)
-        WHEN 'pg_statistic_ext'::regclass THEN (SELECT s.stxrelid FROM pg_statistic_ext s WHERE s.oid = e.objid) END
-      LEFT JOIN pg_namespace n ON n.oid = t.relnamespace
-     WHERE NOT e.in_extension AND coalesce(c.relpersistence, t.relpersistence, 'p') <> 't'
-       AND coalesce(e.schema_name, '') NOT LIKE 'pg\\_temp%' AND coalesce(e.schema_name, '') <> '{SCHEMA}';
+    FOR command IN SELECT classid, objid, object_type, schema_name, in_extension FROM pg_event_trigger_ddl_commands() LOOP
+      extension := extension OR command.in_extension;
+      CONTINUE WHEN starts_with(tag, 'DROP ') OR command.in_extension OR starts_with(command.schema_name, 'pg_temp')
+                    OR command.schema_name = '{SCHEMA}';
+      objects := coalesce(objects, '[]')
+                 || {DESCRIBE} (command.classid, command.objid, command.object_type, command.schema_name);
+    END LOOP;
+    IF NOT extension AND (frames = '' OR frames LIKE 'SQL statement "%;%') THEN
+      PERFORM set_config('{SCHEMA}.ddl_fired', (history || jsonb_build_object(place, fired || tag || ','))::text, false);
+    END IF;
   END IF;
   IF objects IS NULL THEN
     RETURN;  -- nothing was done (IF NOT EXISTS), or only to temporary objects
@@ -162,7 +194,8 @@ INSTALL: Final = (
     f"CREATE TABLE IF NOT EXISTS {SECRET} (secret text NOT NULL)",
     f"INSERT INTO {SECRET} SELECT gen_random_uuid()::text || gen_random_uuid() WHERE NOT EXISTS (SELECT FROM {SECRET})",
     CREATE_EMIT,
-    f"REVOKE ALL ON FUNCTION {EMIT} (jsonb) FROM PUBLIC",
+    CREATE_DESCRIBE,
+    f"REVOKE ALL ON FUNCTION {EMIT} (jsonb), {DESCRIBE} (oid, oid, text, text) FROM PUBLIC",
     CREATE_WRITE,
     CREATE_NOTE,
     *ddl_rows_sql.FUNCTIONS,
@@ -179,6 +212,7 @@ REMOVE: Final = (
     *ddl_rows_sql.REMOVE,
     f"DROP FUNCTION IF EXISTS {NOTE} ()",
     f"DROP FUNCTION IF EXISTS {WRITE} (text, text, text, jsonb)",
+    f"DROP FUNCTION IF EXISTS {DESCRIBE} (oid, oid, text, text)",
     f"DROP FUNCTION IF EXISTS {EMIT} (jsonb)",
     f"DROP TABLE IF EXISTS {SECRET}",
 )

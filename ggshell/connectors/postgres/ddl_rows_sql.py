@@ -43,19 +43,44 @@ CREATE OR REPLACE FUNCTION {REPEAT} () RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $body$
 DECLARE
   rewritten text := coalesce(current_setting('{SCHEMA}.rewritten', true), '');
-  publication oid := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
+  publication oid;
+  frames text;  -- the calls around the statement; empty if the client sent it
+  computed boolean;
   top oid;
   part oid;
   kind "char";
   whole boolean;
   keyed boolean;
   chosen name;
-  role text := current_setting('session_replication_role');
+  role text;
 BEGIN
-  PERFORM set_config('{SCHEMA}.rewritten', '', true);
-  IF publication IS NULL OR 'on' IN (current_setting('{OWN}', true), current_setting('{SCHEMA}.own_ddl', true)) THEN
+  IF rewritten <> '' THEN
+    PERFORM set_config('{SCHEMA}.rewritten', '', true);
+  END IF;
+  IF 'on' IN (current_setting('{OWN}', true), current_setting('{SCHEMA}.own_ddl', true)) THEN
     RETURN;
   END IF;
+  IF rewritten = '' THEN
+    FOR part IN SELECT e.objid FROM pg_event_trigger_ddl_commands() e WHERE e.classid = 'pg_class'::regclass LOOP
+      SELECT c.relhassubclass OR EXISTS (
+               SELECT FROM pg_attribute a
+                WHERE a.attrelid = c.oid AND a.atthasmissing AND age(a.xmin) <= 0
+                  AND (SELECT pg_get_expr(d.adbin, d.adrelid) ~* '\\(|current_|localtime|user'
+                         FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum))
+        INTO computed FROM pg_class c WHERE c.oid = part;
+      EXIT WHEN computed;
+    END LOOP;
+    IF computed IS NOT TRUE THEN
+      RETURN;  -- the usual case: the statement gave no row a value that it has computed
+    END IF;
+  END IF;
+  publication := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
+  IF publication IS NULL THEN
+    RETURN;
+  END IF;
+  GET DIAGNOSTICS frames = PG_CONTEXT;
+  frames := substr(frames, length(split_part(frames, E'\\n', 1)) + 2);
+  role := current_setting('session_replication_role');
   PERFORM set_config('{OWN}', 'on', true);
   FOR top, part IN
     -- An unlogged partition of a published table became logged.
@@ -79,7 +104,8 @@ BEGIN
       SELECT FROM (SELECT top UNION SELECT relid FROM pg_partition_tree(top)) family (member)
        WHERE EXISTS (SELECT FROM regexp_matches(rewritten, ',' || member || ':(\\d+)', 'g') AS found (reasons)
                       WHERE reasons[1]::int & 2 <> 0
-                         OR reasons[1]::int & 4 <> 0 AND {UNSTABLE} (current_query()))
+                         OR reasons[1]::int & 4 <> 0 AND (frames <> '' OR current_query() ~* 'using')
+                            AND {UNSTABLE} (frames || current_query()))
           OR EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
                       WHERE a.attrelid = member AND a.atthasmissing AND NOT a.attisdropped AND age(a.xmin) <= 0
                         AND {UNSTABLE} (pg_get_expr(d.adbin, d.adrelid))));

@@ -36,6 +36,12 @@ CREATE_TABLE: Final = (
     f"CREATE TABLE IF NOT EXISTS {TABLE} (schema_name text PRIMARY KEY, all_columns boolean NOT NULL DEFAULT false)"
 )
 
+KEYED: Final = """EXISTS (
+       SELECT FROM pg_index x
+        WHERE x.indrelid = {0} AND x.indisprimary AND x.indimmediate AND x.indisvalid
+          AND NOT EXISTS (SELECT FROM pg_attribute a
+                           WHERE a.attrelid = {0} AND a.attnum = ANY (x.indkey::int2[]) AND a.attgenerated <> ''))"""
+
 CREATE_FIT: Final = f"""
 CREATE OR REPLACE FUNCTION {FIT} (part oid, whole boolean) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $body$
@@ -47,11 +53,7 @@ DECLARE
   good name[];  -- indexes that may be the identity, the primary key first
   chosen name;
 BEGIN
-  IF present = 'd' AND NOT whole AND EXISTS (
-       SELECT FROM pg_index x
-        WHERE x.indrelid = part AND x.indisprimary AND x.indimmediate AND x.indisvalid
-          AND NOT EXISTS (SELECT FROM pg_attribute a
-                           WHERE a.attrelid = part AND a.attnum = ANY (x.indkey::int2[]) AND a.attgenerated <> '')) THEN
+  IF present = 'd' AND NOT whole AND {KEYED.format("part")} THEN
     RETURN true;  -- the usual case
   END IF;
   generates := EXISTS (SELECT FROM pg_attribute WHERE attrelid = part AND attnum > 0 AND NOT attisdropped
@@ -91,28 +93,46 @@ BEGIN
   RETURN true;
 END $body$"""
 
+_FITS: Final = f"""CASE c.relreplident
+                     WHEN 'f' THEN NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+                                                  AND NOT a.attisdropped AND a.attgenerated <> '')
+                     WHEN 'd' THEN s.all_columns IS NOT TRUE AND {KEYED.format("c.oid")}
+                     ELSE false END"""
+"""Whether the replica identity of a captured table without partitions certainly needs no change."""
+
 CREATE_FUNCTION: Final = f"""
 CREATE OR REPLACE FUNCTION {FUNCTION} () RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $body$
 DECLARE
   top oid;
   part oid;
-  publication oid := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
-  covered record;
-  member boolean;
+  publication oid;
+  root record;
   fits boolean;
   arrived oid[];  -- partitions with rows that are not in the log
   context text;
-  tops oid[];
+  schema text;
+  tops oid[] := '{{}}';
 BEGIN
-  IF publication IS NULL OR current_setting('{OWN}', true) = 'on' THEN
+  IF current_setting('{OWN}', true) = 'on' THEN
     RETURN;
   END IF;
-  PERFORM set_config('{OWN}', 'on', true);
-  tops := ARRAY(
-    SELECT DISTINCT coalesce(pg_partition_root(c.oid), c.oid)
-      FROM pg_event_trigger_ddl_commands() e JOIN pg_class c ON c.oid = e.objid
-     WHERE e.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p');
+  publication := (SELECT oid FROM pg_publication WHERE pubname = '{PUBLICATION}');
+  IF publication IS NULL THEN
+    RETURN;
+  END IF;
+  FOR part, schema IN SELECT objid, schema_name FROM pg_event_trigger_ddl_commands() WHERE classid = 'pg_class'::regclass
+  LOOP
+    SELECT CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END INTO top
+      FROM pg_class c LEFT JOIN pg_publication_rel r ON r.prrelid = c.oid AND r.prpubid = publication
+      LEFT JOIN {TABLE} s ON s.schema_name = schema
+     WHERE c.oid = part AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+       AND CASE WHEN c.relispartition THEN true WHEN r.oid IS NULL THEN s.schema_name IS NOT NULL
+                WHEN c.relkind = 'p' THEN true ELSE NOT ({_FITS}) END;
+    IF FOUND AND top <> ALL (tops) THEN
+      tops := tops || top;
+    END IF;
+  END LOOP;
   IF tg_tag = 'ALTER TABLE' THEN
     GET DIAGNOSTICS context = PG_CONTEXT;
     IF context ~* 'detach' OR current_query() ~* 'detach' THEN
@@ -123,39 +143,48 @@ BEGIN
          WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT c.relispartition AND c.oid <> ALL (tops));
     END IF;
   END IF;
+  IF cardinality(tops) = 0 THEN
+    RETURN;
+  END IF;
+  PERFORM set_config('{OWN}', 'on', true);
   FOREACH top IN ARRAY tops
   LOOP
     BEGIN
-      SELECT s.all_columns INTO covered FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        JOIN {TABLE} s ON s.schema_name = n.nspname
-       WHERE c.oid = top AND (n.nspname, c.relname) <> ('{SCHEMA}', 'schematrandata');
-      member := EXISTS (SELECT FROM pg_publication_rel WHERE prpubid = publication AND prrelid = top);
-      CONTINUE WHEN covered IS NULL AND NOT member;
+      SELECT c.relkind = 'r' AND NOT c.relispartition AS plain, s.all_columns,
+             EXISTS (SELECT FROM pg_publication_rel r WHERE r.prrelid = c.oid AND r.prpubid = publication) AS member
+        INTO root FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        LEFT JOIN {TABLE} s ON s.schema_name = n.nspname AND (n.nspname, c.relname) <> ('{SCHEMA}', 'schematrandata')
+       WHERE c.oid = top;
+      CONTINUE WHEN root.all_columns IS NULL AND NOT root.member;
       fits := true;
       arrived := '{{}}';
-      FOR part IN SELECT top UNION SELECT relid FROM pg_partition_tree(top) LOOP
-        fits := {FIT}(part, coalesce(covered.all_columns, false)
-                      OR part <> top AND (SELECT relreplident = 'f' FROM pg_class WHERE oid = top)) AND fits;
-        CONTINUE WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part
-                                 AND tgname IN ('ggshell_truncate', 'ggshell_truncate_ends'));
-        IF tg_tag = 'ALTER TABLE' AND part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part)
-           AND EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_inherits i ON i.inhrelid = a.relid
-                        WHERE age(i.xmin) <= 0)  -- attached in this transaction
-           AND NOT EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_publication_rel r ON r.prrelid = a.relid
-                            WHERE r.prpubid = publication AND a.relid <> top) THEN
-          arrived := arrived || part;
-        END IF;
-        IF part = top AND pg_partition_root(top) IS NOT NULL THEN
-          EXECUTE format('CREATE TRIGGER ggshell_truncate_begins BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
-                         ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
-          EXECUTE format('CREATE TRIGGER ggshell_truncate_ends AFTER TRUNCATE ON %s FOR EACH STATEMENT'
-                         ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
-        ELSIF part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part) THEN
-          EXECUTE format('CREATE TRIGGER ggshell_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
-                         ' EXECUTE FUNCTION {NOTE} ()', part::regclass);
-        END IF;
-      END LOOP;
-      IF fits AND NOT member THEN
+      IF root.plain THEN
+        fits := {FIT}(top, coalesce(root.all_columns, false));
+      ELSE
+        FOR part IN SELECT top UNION SELECT relid FROM pg_partition_tree(top) LOOP
+          fits := {FIT}(part, coalesce(root.all_columns, false)
+                        OR part <> top AND (SELECT relreplident = 'f' FROM pg_class WHERE oid = top)) AND fits;
+          CONTINUE WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part
+                                   AND tgname IN ('ggshell_truncate', 'ggshell_truncate_ends'));
+          IF tg_tag = 'ALTER TABLE' AND part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part)
+             AND EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_inherits i ON i.inhrelid = a.relid
+                          WHERE age(i.xmin) <= 0)  -- attached in this transaction
+             AND NOT EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_publication_rel r ON r.prrelid = a.relid
+                              WHERE r.prpubid = publication AND a.relid <> top) THEN
+            arrived := arrived || part;
+          END IF;
+          IF part = top AND pg_partition_root(top) IS NOT NULL THEN
+            EXECUTE format('CREATE TRIGGER ggshell_truncate_begins BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
+                           ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
+            EXECUTE format('CREATE TRIGGER ggshell_truncate_ends AFTER TRUNCATE ON %s FOR EACH STATEMENT'
+                           ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
+          ELSIF part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part) THEN
+            EXECUTE format('CREATE TRIGGER ggshell_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
+                           ' EXECUTE FUNCTION {NOTE} ()', part::regclass);
+          END IF;
+        END LOOP;
+      END IF;
+      IF fits AND NOT root.member THEN
         IF tg_tag IN ('CREATE TABLE', 'CREATE SCHEMA')
            OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = top AND tgname = 'ggshell_truncate') THEN
           -- It is empty, or it was a partition, so that its rows are in the log.
@@ -163,9 +192,9 @@ BEGIN
         ELSE
           PERFORM {existing_rows_sql.TRY} (top, top, tg_tag = 'ALTER TABLE');
         END IF;
-      ELSIF member AND fits THEN
+      ELSIF root.member AND fits THEN
         PERFORM {existing_rows_sql.TRY} (each, top, true) FROM unnest(arrived) each;
-      ELSIF member AND NOT fits THEN
+      ELSIF root.member AND NOT fits THEN
         EXECUTE format('ALTER PUBLICATION {PUBLICATION} DROP TABLE ONLY %s', top::regclass);
       END IF;
       IF NOT fits THEN
