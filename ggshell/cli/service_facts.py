@@ -10,7 +10,6 @@ from ggshell.errors import GgsError
 from ggshell.groups.control import request
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile
-from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import MetricsAccess, ServiceParameters
 
 _CODE: Final = "GGS-00931"
@@ -36,6 +35,8 @@ class ServiceFacts(NamedTuple):
 
     def notes_about(self, home: Home) -> tuple[Note, ...]:
         """Compare the running service with its parameter file; returns a note if the file differs or is not valid."""
+        from ggshell.parameters.loading import load_service
+
         try:
             settings = load_service(home.parameters("service"))
         except GgsError as error:
@@ -69,6 +70,8 @@ def running_facts(entry: ProcessFile) -> ServiceFacts:
 
 def file_facts(home: Home) -> tuple[ServiceFacts, tuple[Note, ...]]:
     """Return the facts of the parameter file; the defaults, with a note, if the file is not valid."""
+    from ggshell.parameters.loading import load_service
+
     settings = ServiceParameters()
     try:
         settings = load_service(home.parameters("service"))

@@ -11,7 +11,6 @@ from ggshell.errors import GgsError, StateError
 from ggshell.groups.control import request
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile, ProcessState, state_of
-from ggshell.parameters.loading import load_service
 from ggshell.parameters.service_parameters import ServiceParameters
 
 
@@ -24,6 +23,7 @@ def start_service(session: Session, *, service_name: str = "") -> Message:
         return Message(("The service is already running.",), notes=facts.notes_about(session.home))
     from ggshell.groups.launch import spawn
     from ggshell.home.users import Users
+    from ggshell.parameters.loading import load_service
 
     session.home.ensure()
     settings = load_service(session.home.parameters("service"))
@@ -66,6 +66,7 @@ def restart_service(session: Session, *, service_name: str = "") -> Message:
 def _check(session: Session, facts: ServiceFacts) -> None:
     """Check that the service can start with its parameter file. Raises GgsError."""
     from ggshell.groups.service_setup import check_setup
+    from ggshell.parameters.loading import load_service
 
     settings = load_service(session.home.parameters("service"))
     check_setup(session.home, settings, (facts.shown.address, facts.ports), session.clock)
