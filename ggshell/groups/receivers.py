@@ -22,7 +22,7 @@ from ggshell.network.handshake import Sender
 from ggshell.network.link import SILENCE_SECONDS
 from ggshell.network.link import Link as NetworkLink
 from ggshell.network.proof import home_key
-from ggshell.network.proxy_url import HttpProxy, parse_proxy
+from ggshell.network.proxy_url import Proxy, parse_proxy, socks_proxy
 from ggshell.network.remote_files import FULL_PACE, WINDOW, Pace, RemoteTrailFiles
 from ggshell.network.trail_owner import require_no_sender
 from ggshell.parameters.loading import load_manager, load_service
@@ -111,7 +111,9 @@ class Receivers:
     def connect(self, target: WriteCheckpoint) -> tuple[NetworkLink, ReceiverAddress]:
         """Connect to the receiver of a trail. Raises ConnectionLostError, ProcessError."""
         address = parse_receiver(target.receiver)
-        settings = _manner(self._host(target))[0]._replace(proxy=proxy_of(self._home, self._options))
+        host = self._host(target)
+        proxy = _proxy_of_host(self._home, host) or proxy_of(self._home, self._options)
+        settings = _manner(host)[0]._replace(proxy=proxy)
         link = dial(address, self._home, self._clock, self._access(), settings)
         LINKS.enter(link, _WatchedLink(link, address))
         return link, address
@@ -147,15 +149,23 @@ def access_of(home: Home, options: GroupOptions) -> Access:
     return Access()
 
 
-def proxy_of(home: Home, options: GroupOptions) -> HttpProxy | None:
+def proxy_of(home: Home, options: GroupOptions) -> Proxy | None:
     """Return the proxy of a path, None without one. Raises NotFoundError for an unknown alias, StoreError, UsageError."""
     found = options.path
-    if not found.proxy:
+    return _with_login(home, parse_proxy(found.proxy), found.proxy_alias, found.proxy_domain) if found.proxy else None
+
+
+def _proxy_of_host(home: Home, host: RemoteHost | None) -> Proxy | None:
+    """Return SOCKSPROXY of RMTHOST. Raises as ``proxy_of``."""
+    if host is None or not host.socks.place:
         return None
-    proxy = parse_proxy(found.proxy)
-    if not found.proxy_alias:
+    return _with_login(home, socks_proxy(host.socks.place), host.socks.alias, host.socks.domain)
+
+
+def _with_login(home: Home, proxy: Proxy, alias: str, domain: str) -> Proxy:
+    if not alias:
         return proxy
-    return proxy._replace(login=CredentialStore(home).resolve(found.proxy_alias, found.proxy_domain or DEFAULT_DOMAIN))
+    return proxy._replace(login=CredentialStore(home).resolve(alias, domain or DEFAULT_DOMAIN))
 
 
 def _manner(host: RemoteHost | None) -> tuple[SocketOptions, Pace]:

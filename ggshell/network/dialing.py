@@ -21,7 +21,7 @@ from ggshell.network.addresses import ReceiverAddress
 from ggshell.network.certificate_refusals import certificate_refusal
 from ggshell.network.link import LOST, NOT_A_RECEIVER, SILENCE_SECONDS, Link
 from ggshell.network.proof import ExpectedHome, peer_name
-from ggshell.network.proxy_url import HttpProxy
+from ggshell.network.proxy_url import Proxy
 from ggshell.network.service_url import ServiceUrl
 from ggshell.network.trust import Pin, Trust
 from ggshell.network.tunnel import connect_through
@@ -47,7 +47,7 @@ class SocketOptions(NamedTuple):
     send_buffer: int = 0
     silence: float = SILENCE_SECONDS
     plain: bool = False
-    proxy: HttpProxy | None = None
+    proxy: Proxy | None = None
     """The HTTP proxy between both homes."""
 
 
@@ -137,7 +137,7 @@ def _answers_without_tls(service: ServiceUrl, home: Home, error: OSError) -> boo
 
 def _connected(service: ServiceUrl, options: SocketOptions) -> socket.socket:
     if options.proxy is not None:
-        stream = connect_through(options.proxy, service.place, CONNECT_SECONDS)
+        stream = connect_through(options.proxy, service.host, service.port, CONNECT_SECONDS)
     else:
         stream = socket.create_connection((service.host, service.port), CONNECT_SECONDS)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -154,7 +154,7 @@ def _headers(access: Access) -> dict[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(text.encode()).decode()}"}
 
 
-def _unreachable(where: str, error: OSError, proxy: HttpProxy | None) -> ConnectionLostError:
+def _unreachable(where: str, error: OSError, proxy: Proxy | None) -> ConnectionLostError:
     where = f"{where} through the proxy {proxy.place}" if proxy is not None else where
     if isinstance(error, ssl.SSLError):
         reason = f"TLS: {error.reason or error}"

@@ -1,4 +1,4 @@
-"""Connects to another home through an HTTP proxy of this network: CONNECT, after which the proxy passes everything on."""
+"""Connects to another home through a proxy of this network, which passes everything on: CONNECT of HTTP, or SOCKS."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import base64
 import socket
 from typing import Final
 
-from ggshell.errors import ConnectionLostError, ProcessError
+from ggshell.errors import ConnectionLostError
 from ggshell.home.events import flat
+from ggshell.hosts import host_and_port
 from ggshell.network.link import LOST
-from ggshell.network.proxy_url import HttpProxy
+from ggshell.network.proxy_url import Proxy, ProxyKind
+from ggshell.network.socks import ask_socks
 
-REFUSED: Final = "GGS-00965"
 _LONGEST_ANSWER: Final = 1 << 14
 
 
-def connect_through(proxy: HttpProxy, place: str, seconds: float) -> socket.socket:
+def connect_through(proxy: Proxy, host: str, port: int, seconds: float) -> socket.socket:
     """Return a connection to a host and port that passes through a proxy.
 
     Raises OSError if the proxy cannot be reached, ConnectionLostError if it cannot reach the host, ProcessError (GGS-00965) if
@@ -23,6 +24,10 @@ def connect_through(proxy: HttpProxy, place: str, seconds: float) -> socket.sock
     """
     stream = socket.create_connection((proxy.host, proxy.port), seconds)
     try:
+        if proxy.kind is ProxyKind.SOCKS:
+            ask_socks(stream, proxy, host, port)
+            return stream
+        place = host_and_port(host, port)
         stream.sendall(_request(proxy, place))
         _require_open(_answer(stream, proxy, place), proxy, place)
     except BaseException:
@@ -31,7 +36,7 @@ def connect_through(proxy: HttpProxy, place: str, seconds: float) -> socket.sock
     return stream
 
 
-def _request(proxy: HttpProxy, place: str) -> bytes:
+def _request(proxy: Proxy, place: str) -> bytes:
     lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.login is not None:
         text = f"{proxy.login.userid}:{proxy.login.password}"
@@ -39,7 +44,7 @@ def _request(proxy: HttpProxy, place: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def _answer(stream: socket.socket, proxy: HttpProxy, place: str) -> bytes:
+def _answer(stream: socket.socket, proxy: Proxy, place: str) -> bytes:
     """Return the head of the answer. What follows it belongs to the other home, so it is read byte by byte."""
     found = bytearray()
     while not found.endswith(b"\r\n\r\n"):
@@ -50,26 +55,18 @@ def _answer(stream: socket.socket, proxy: HttpProxy, place: str) -> bytes:
             )
         found += data
         if len(found) > _LONGEST_ANSWER:
-            raise _refused(proxy, place, "its answer is too long")
+            raise proxy.refused("its answer is too long")
     return bytes(found)
 
 
-def _require_open(answer: bytes, proxy: HttpProxy, place: str) -> None:
+def _require_open(answer: bytes, proxy: Proxy, place: str) -> None:
     line = flat(answer.partition(b"\r\n")[0].decode(errors="replace"))[:100]
     words = line.split(" ", 2)
     if len(words) < 2 or not words[0].startswith("HTTP/1.") or not words[1].isdecimal():
-        raise _refused(proxy, place, f"it answers {line!r}, which is not HTTP")
+        raise proxy.refused(f"it answers {line!r}, which is not HTTP")
     status = int(words[1])
     if 200 <= status < 300:
         return
     if status >= 500 or status == 429:
         raise ConnectionLostError(f"{place} cannot be reached: the proxy {proxy.place} answers {line}", code=LOST)
-    raise _refused(proxy, place, f"it answers {line}")
-
-
-def _refused(proxy: HttpProxy, place: str, why: str) -> ProcessError:
-    return ProcessError(
-        f"the proxy {proxy.place} does not connect to {place}: {why}",
-        code=REFUSED,
-        hint="check the address of PROXY, its login (CSALIAS), and that it permits this port",
-    )
+    raise proxy.refused(f"it answers {line}")

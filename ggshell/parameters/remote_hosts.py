@@ -13,6 +13,14 @@ COLLECTOR_PORT: Final = 7819
 COMPRESS_THRESHOLD: Final = 1000
 
 
+class SocksProxy(NamedTuple):
+    """SOCKSPROXY: its host and port, empty without one, and the alias of its login in the credential store."""
+
+    place: str = ""
+    alias: str = ""
+    domain: str = ""
+
+
 class RemoteHost(NamedTuple):
     """RMTHOST. ``port``: 0 for a loopback address without PORT and MGRPORT.
 
@@ -30,6 +38,7 @@ class RemoteHost(NamedTuple):
     most_data: int = 0
     streams: bool = True
     silence: float = 0.0
+    socks: SocksProxy = SocksProxy()
 
     @property
     def place(self) -> str:
@@ -55,6 +64,9 @@ def remote_host(item: Parameter) -> RemoteHost:
         most_data=int(given.get("tcpflushbytes", 0)),
         streams="nostreaming" not in given,
         silence=float(given.get("timeout", 0)),
+        socks=SocksProxy(
+            str(given.get("socksproxy", "")), str(given.get("proxycsalias", "")), str(given.get("proxycsdomain", ""))
+        ),
     )
 
 

@@ -8,8 +8,17 @@ from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, UsageError
-from ggshell.home.checkpoint import AddedAt, Checkpoint, GroupKind, GroupOptions, ReadCheckpoint, SourceType
+from ggshell.home.checkpoint import (
+    AddedAt,
+    Checkpoint,
+    GroupKind,
+    GroupOptions,
+    PathSettings,
+    ReadCheckpoint,
+    SourceType,
+)
 from ggshell.network.addresses import SOURCES, parse_source
+from ggshell.network.proxy_url import socks_proxy
 from ggshell.network.service_url import ServiceUrl
 from ggshell.parameters.remote_hosts import MANAGER_PORT
 from ggshell.trail.name import TrailName
@@ -28,13 +37,22 @@ def add_alias(
     mgrport: int = MANAGER_PORT,
     port: int = 0,
     rmtname: str = "",
+    socksproxy: str = "",
+    proxycsalias: str = "",
+    proxycsdomain: str = "",
 ) -> Message:
     """Add an alias of a passive Extract in another home, which has the same name without RMTNAME."""
     lines = registrations.set_aside(session, GroupKind.EXTRACT, group_name)
     require_new(session.home, GroupKind.EXTRACT, group_name)
     place = ServiceUrl("https", host, port or mgrport).place
     source = parse_source(f"wss://{place}{SOURCES}", needs_trail=False).uri
-    options = GroupOptions(source=source, alias_of=(rmtname or group_name).upper(), added=AddedAt.FIRST)
+    proxy = socks_proxy(socksproxy).url if socksproxy else ""
+    options = GroupOptions(
+        source=source,
+        alias_of=(rmtname or group_name).upper(),
+        added=AddedAt.FIRST,
+        path=PathSettings(proxy=proxy, proxy_alias=proxycsalias, proxy_domain=proxycsdomain),
+    )
     copy = f"./dirtmp/{group_name}/rt"
     found = Checkpoint(
         group_name,

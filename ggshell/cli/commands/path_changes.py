@@ -15,7 +15,7 @@ from ggshell.cli.trails import require_unwritten
 from ggshell.errors import UsageError
 from ggshell.groups.progress import moved_in_trail
 from ggshell.home.checkpoint import Checkpoint, GroupOptions, PathSettings, WriteCheckpoint
-from ggshell.network.proxy_url import parse_proxy
+from ggshell.network.proxy_url import Proxy, ProxyKind, parse_proxy
 from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
 
 _ALTERED = {PATH: "Distribution path altered.", RECVPATH: "Receiver path altered."}
@@ -76,6 +76,15 @@ def alter_size(session: Session, kinds: Kinds, *, path_name: str, megabytes: int
     return _altered(session, kinds, path_name, resized)
 
 
+@command("ALTER DISTPATH TARGET FORMAT", PATH)
+@command("ALTER RECVPATH TARGET FORMAT", RECVPATH)
+@command("ALTER DISTPATH TARGET SEQLEN", PATH)
+@command("ALTER RECVPATH TARGET SEQLEN", RECVPATH)
+def alter_form(session: Session, kinds: Kinds, *, path_name: str, canonical: bool = True, number: int = 9) -> Message:
+    """Accept the only form of a target trail: the canonical format, and files whose numbers have nine digits."""
+    return _altered(session, kinds, path_name, lambda found: found.checkpoint)
+
+
 @command("ALTER DISTPATH TARGET COMPRESSION", PATH)
 @command("ALTER RECVPATH TARGET COMPRESSION", RECVPATH)
 def alter_compression(
@@ -133,19 +142,21 @@ def alter_proxy(
     *,
     path_name: str,
     url: str,
-    http: bool = True,
+    http: bool = False,
+    socks: bool = False,
     csalias: str = "",
     csdomain: str = "",
 ) -> Message:
-    """Connect through an HTTP proxy, or with the URL ``none`` directly again."""
+    """Connect through a proxy, or with the URL ``none`` directly again."""
     direct = url.lower() == "none"
-    if not direct:
-        parse_proxy(url)
+    proxy = Proxy("", 0) if direct else parse_proxy(f"{ProxyKind.SOCKS}://{url.rpartition('://')[2]}" if socks else url)
+    if http and proxy.kind is not ProxyKind.HTTP:
+        raise UsageError(f"{url[:200]} is not the address of an HTTP proxy", hint="use TYPE SOCKS")
 
     def changed(settings: PathSettings) -> PathSettings:
         if direct:
             return settings._replace(proxy="", proxy_alias="", proxy_domain="")
-        return settings._replace(proxy=url, proxy_alias=csalias, proxy_domain=csdomain)
+        return settings._replace(proxy=proxy.url if socks else url, proxy_alias=csalias, proxy_domain=csdomain)
 
     return _with_settings(session, kinds, path_name, changed)
 
