@@ -9,7 +9,7 @@ from ggshell.cli.output.tables import table_text
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Note, Row
 from ggshell.cli.session import Session
-from ggshell.errors import DatabaseError, DiskError, StateError
+from ggshell.errors import DatabaseError, DiskError
 from ggshell.plurals import counted
 from ggshell.progress_text import progress_text
 
@@ -42,10 +42,6 @@ def compare(
 
     with closing(logged_in(session, source)) as here, closing(logged_in(session, target)) as there:
         databases = here.comparison(), there.comparison()
-        if here.connector is not there.connector:
-            raise StateError(
-                f"COMPARE requires two databases of the same kind, not {here.connector.title} and {there.connector.title}"
-            )
         pairs = table_pairs(databases, table or ("*.*",), into)
         line = _ProgressLine(session, len(pairs), float(lag))
         found = list(compare_tables(databases, pairs, float(lag), session.wait, told=line))

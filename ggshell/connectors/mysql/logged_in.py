@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import local_text
 from ggshell.connectors.logged_in import Column, Credentials, LoggedIn
+from ggshell.connectors.mysql.catalog import user_tables
 from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.session import ServerVersion, connect, execute, server_version
 from ggshell.errors import NotFoundError
@@ -18,21 +19,8 @@ if TYPE_CHECKING:
 
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
+    from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.time_limit import TimeLimit
-
-_SYSTEM_SCHEMAS = ("information_schema", "performance_schema", "mysql", "sys")
-"""The databases of the server itself."""
-
-
-def user_tables(connection: Connection[Any]) -> list[TableName]:
-    """Return the tables of all schemas that are not the server's own, in order."""
-    rows = execute(
-        connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE',"
-        " 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN %s ORDER BY 1, 2",
-        [_SYSTEM_SCHEMAS],
-    )
-    return [TableName(owner, name) for owner, name in rows]
 
 
 class MysqlLogin(LoggedIn):
@@ -71,6 +59,11 @@ class MysqlLogin(LoggedIn):
         from ggshell.connectors.mysql import checkpoint_sql
 
         yield SqlCheckpointTables(checkpoint_sql, self.connection)
+
+    def comparison(self) -> ComparedDatabase:
+        from ggshell.connectors.mysql.compare_side import MysqlComparison
+
+        return MysqlComparison(self.connection, self.conninfo)
 
     def tables(self) -> list[TableName]:
         return user_tables(self.connection)

@@ -6,7 +6,6 @@ is held for the moment between the snapshot and the position.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +14,9 @@ import numpy as np
 
 from ggshell.connectors.connector import DatabaseFacts
 from ggshell.connectors.mysql.binlog.cells import Step, assemble
+from ggshell.connectors.mysql.catalog import matches, user_tables
 from ggshell.connectors.mysql.column_text import SourceColumn, raw_values, source_columns
 from ggshell.connectors.mysql.log_files import file_number, log_end, value_of
-from ggshell.connectors.mysql.logged_in import user_tables
 from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.requirements import require_named_type
 from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version
@@ -27,7 +26,7 @@ from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
-from ggshell.types import Csn, CsnForm, TableName, split_name
+from ggshell.types import Csn, CsnForm, TableName
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -72,7 +71,7 @@ class TableSnapshotOfServer:
         every = user_tables(self._connection)
         names: dict[TableName, None] = {}
         for pattern in patterns:
-            found = [name for name in every if _matches(name, pattern)]
+            found = [name for name in every if matches(name, pattern)]
             if not found:
                 raise NotFoundError(f"no table matches {pattern}", hint="check the name, and whether it needs quotes")
             names.update(dict.fromkeys(found))
@@ -182,14 +181,6 @@ def _begin(connection: Connection[Any]) -> int:
     if not file:
         raise DatabaseError("the server writes no binary log", hint="start it with log_bin")
     return value_of(0, file_number(file), position) - 1
-
-
-def _matches(name: TableName, pattern: str) -> bool:
-    try:
-        owner, table = split_name(pattern)
-    except ValueError:
-        return False
-    return fnmatch.fnmatchcase(name.owner, owner) and fnmatch.fnmatchcase(name.name, table)
 
 
 def _selection(table: TableName, columns: list[SourceColumn], predicate: str) -> str:

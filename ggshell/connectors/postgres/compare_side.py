@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres.compared_columns import ComparedColumn, PostgresColumns, postgres_columns
 from ggshell.connectors.postgres.describe import resolve, table_id
+from ggshell.connectors.postgres.portable_side import portable_side
 from ggshell.connectors.postgres.repair import script
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import NotFoundError
-from ggshell.pipeline.compare.drill import Key, KeyRange, RangeSum, Values
+from ggshell.errors import NotFoundError, StateError
+from ggshell.pipeline.compare.drill import Key, KeyRange, RangeSum, TableSide, Values
+from ggshell.pipeline.compare.portable import common
 from ggshell.pipeline.heartbeat.names import INCOMING, OUTGOING
 from ggshell.types import TableName, quote, quote_table
 
@@ -59,9 +61,13 @@ class PostgresComparison(NamedTuple):
         columns = (ComparedColumn(*row) for row in execute(self.connection, _COLUMNS, [relation]))
         return PostgresColumns(tuple(column for column in columns if not column.is_generated))
 
-    def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> PostgresTableSide:
+    def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> TableSide:
         asked = "SELECT relkind = 'p' FROM pg_class WHERE oid = %s"
         partitioned = any(row[0] for row in execute(self.connection, asked, [table_id(self.connection, table)]))
+        if not (isinstance(columns, PostgresColumns) and isinstance(other, PostgresColumns)):
+            families = {name: common(family, other.families[name]) for name, family in columns.families.items()}
+            own = self.columns(table).columns
+            return portable_side(self.connection, table, own, families, columns.key_names, partitioned=partitioned)
         shape, theirs = postgres_columns(columns), postgres_columns(other)
         return PostgresTableSide(self.connection, table, shape, theirs, partitioned=partitioned)
 
@@ -69,6 +75,8 @@ class PostgresComparison(NamedTuple):
         return str(execute(self.connection, "SELECT date_trunc('second', now())::text")[0][0])
 
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
+        if any(not isinstance(each.columns, PostgresColumns) and each.differences for each in found):
+            raise StateError("REPAIR requires a source of the same kind", hint="run COMPARE without REPAIR")
         return script(found, when, replicated=replicated)
 
 

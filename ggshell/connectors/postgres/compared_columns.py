@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ggshell.pipeline.compare.portable import Family
 
 if TYPE_CHECKING:
     from ggshell.pipeline.compare.tables import ComparedColumns
+
+
+_FAMILIES: Final = {
+    "smallint": Family.INTEGER,
+    "integer": Family.INTEGER,
+    "bigint": Family.INTEGER,
+    "numeric": Family.DECIMAL,
+    "real": Family.FLOAT,
+    "double precision": Family.FLOAT,
+    "boolean": Family.TRUTH,
+    "bit": Family.BITS,
+    "bit varying": Family.BITS,
+    "bytea": Family.BYTES,
+    "date": Family.DATE,
+    "time without time zone": Family.TIME,
+    "timestamp without time zone": Family.MOMENT,
+    "timestamp with time zone": Family.MOMENT,
+    "jsonb": Family.DOCUMENT,
+}
+
+
+def family_of(type_name: str) -> Family:
+    """The family of a type from the catalog; arrays and unknown types are texts."""
+    head, _, rest = type_name.partition("(")
+    return _FAMILIES.get(f"{head.strip()}{rest.partition(')')[2]}", Family.TEXT)
 
 
 class ComparedColumn(NamedTuple):
@@ -33,6 +61,10 @@ class PostgresColumns:
     @property
     def key_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.key)
+
+    @property
+    def families(self) -> Mapping[str, Family]:
+        return {column.name: family_of(column.type) for column in self.columns}
 
     @property
     def names(self) -> tuple[str, ...]:

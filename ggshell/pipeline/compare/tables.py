@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from ggshell.errors import ConnectionLostError, DatabaseError, NotFoundError
 from ggshell.pipeline.compare.drill import Difference, Pair, TableSide, confirmed, walk
+from ggshell.pipeline.compare.portable import Family
 from ggshell.types import TableName, split_name
 
 MOST_DIFFERENCES = 100_000
@@ -23,10 +25,16 @@ class ComparedColumns(Protocol):
     @property
     def key_names(self) -> tuple[str, ...]: ...
 
+    @property
+    def families(self) -> Mapping[str, Family]:
+        """The families of the columns by name, for a comparison with another kind of database."""
+        ...
+
 
 class _NoColumns(NamedTuple):
     names: tuple[str, ...] = ()
     key_names: tuple[str, ...] = ()
+    families: Mapping[str, Family] = MappingProxyType({})
 
 
 _NONE: Final = _NoColumns()
@@ -78,7 +86,7 @@ class ComparedDatabase(Protocol):
         ...
 
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
-        """The script that makes the tables of this target equal to the source's."""
+        """The script that makes the tables of this target equal to the source's. Raises StateError."""
         ...
 
 

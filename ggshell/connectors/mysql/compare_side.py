@@ -1,0 +1,210 @@
+"""What COMPARE asks of a MariaDB or MySQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ggshell.connectors.mysql.catalog import matches, user_tables
+from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, INTEGERS
+from ggshell.connectors.mysql.repair import script
+from ggshell.connectors.mysql.session import connect, execute, quote_name
+from ggshell.connectors.mysql.statements import quote_table
+from ggshell.errors import GgsError, NotFoundError, StateError
+from ggshell.pipeline.compare.portable import (
+    FLOAT_LIMIT,
+    FLOAT_SCALE,
+    HASH_DIGITS,
+    Family,
+    PortableColumn,
+    PortableSide,
+    common,
+)
+from ggshell.pipeline.heartbeat.names import INCOMING, OUTGOING
+from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from ggshell.pipeline.compare.tables import ComparedColumns, ComparedTable
+
+_FAMILIES: Final = {
+    **dict.fromkeys(INTEGERS, Family.INTEGER),
+    **dict.fromkeys(BINARIES, Family.BYTES),
+    **dict.fromkeys(GEOMETRIES, Family.BYTES),
+    "json": Family.DOCUMENT,
+    "year": Family.INTEGER,
+    "decimal": Family.DECIMAL,
+    "float": Family.FLOAT,
+    "double": Family.FLOAT,
+    "bit": Family.BITS,
+    "date": Family.DATE,
+    "time": Family.TIME,
+    "datetime": Family.MOMENT,
+    "timestamp": Family.MOMENT,
+}
+_COLUMNS: Final = """
+SELECT c.COLUMN_NAME, LOWER(c.DATA_TYPE), LOWER(c.COLUMN_TYPE), COALESCE(c.GENERATION_EXPRESSION, ''), s.SEQ_IN_INDEX
+  FROM information_schema.COLUMNS c LEFT JOIN information_schema.STATISTICS s ON s.TABLE_SCHEMA = c.TABLE_SCHEMA
+   AND s.TABLE_NAME = c.TABLE_NAME AND s.COLUMN_NAME = c.COLUMN_NAME AND s.INDEX_NAME = 'PRIMARY'
+ WHERE c.TABLE_SCHEMA = %s AND c.TABLE_NAME = %s ORDER BY c.ORDINAL_POSITION"""
+_OWN_TEXTS: Final = frozenset({Family.FLOAT, Family.DOCUMENT})
+"""Families whose portable text is not exact."""
+_CHECKPOINTS: Final = ("group_name", "group_key", "seqno", "rba", "create_ts", "last_update_ts", "current_dir")
+_TRANSACTIONS: Final = ("group_name", "group_key", "log_cmplt_csn", "log_cmplt_xids_seq", "log_cmplt_xids")
+_HEARTBEATS: Final = ("local_database", "remote_database", *INCOMING, *OUTGOING)
+_FIND: Final = """
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS WHERE LOWER(COLUMN_NAME) IN %s
+ GROUP BY TABLE_SCHEMA, TABLE_NAME HAVING COUNT(*) = %s"""
+
+
+class MysqlColumn(NamedTuple):
+    """A column from the information schema. ``key``: its place in the primary key, or None."""
+
+    name: str
+    kind: str
+    type: str
+    expression: str = ""
+    key: int | None = None
+
+    @property
+    def family(self) -> Family:
+        return _FAMILIES.get(self.kind, Family.TEXT)
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlColumns:
+    """What is compared of a table: the columns with stored values, and those that identify a row."""
+
+    columns: tuple[MysqlColumn, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        keyed = [(column.key, column.name) for column in self.columns if column.key is not None]
+        return tuple(name for _, name in sorted(keyed))
+
+    @property
+    def families(self) -> Mapping[str, Family]:
+        return {column.name: column.family for column in self.columns}
+
+
+class MysqlComparison(NamedTuple):
+    """A database that is compared, with its connection and login."""
+
+    connection: Connection[Any]
+    login: str
+
+    def tables(self, pattern: str) -> list[TableName]:
+        found = [table for table in user_tables(self.connection) if matches(table, pattern)]
+        if not found:
+            raise NotFoundError(f"no table matches {pattern}", code="GGS-00211", hint="check the name and its case")
+        return found
+
+    def own_tables(self) -> set[TableName]:
+        found: set[TableName] = set()
+        for columns in (_CHECKPOINTS, _TRANSACTIONS, _HEARTBEATS):
+            found |= {TableName(*row) for row in execute(self.connection, _FIND, [list(columns), len(columns)])}
+        return found
+
+    def columns(self, table: TableName) -> MysqlColumns:
+        rows = execute(self.connection, _COLUMNS, [*table])
+        if not rows:
+            raise NotFoundError(f"table {table} does not exist", code="GGS-00211", hint="check the name and its case")
+        return MysqlColumns(tuple(column for column in (MysqlColumn(*row) for row in rows) if not column.expression))
+
+    def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> PortableSide:
+        own = {column.name: column for column in self.columns(table).columns}
+        families = {name: common(family, other.families[name]) for name, family in columns.families.items()}
+        alike = isinstance(columns, MysqlColumns) and isinstance(other, MysqlColumns)
+        found = [
+            PortableColumn(
+                name, _own_text(own[name]) if alike and family in _OWN_TEXTS else _text(own[name], family), family
+            )
+            for name, family in families.items()
+        ]
+        rows = quote_table(table).replace("%", "%%")
+        return PortableSide(_Dialect(self.connection, self.login), rows, found, columns.key_names)
+
+    def time(self) -> str:
+        return str(execute(self.connection, "SELECT CAST(UTC_TIMESTAMP() AS CHAR)")[0][0])
+
+    def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
+        if any(not isinstance(each.columns, MysqlColumns) and each.differences for each in found):
+            raise StateError("REPAIR requires a source of the same kind", hint="run COMPARE without REPAIR")
+        return script([(each.target, each.columns, each.differences) for each in found], when, replicated=replicated)
+
+
+def _own_text(column: MysqlColumn) -> str:
+    """The text of a value that is compared with one of the same kind of database."""
+    name = quote_name(column.name).replace("%", "%%")
+    return f"CAST({name} + 0e0 AS CHAR)" if column.family is Family.FLOAT else f"CONVERT({name} USING utf8mb4)"
+
+
+def _text(column: MysqlColumn, family: Family) -> str:
+    name = quote_name(column.name).replace("%", "%%")
+    match family:
+        case Family.TRUTH | Family.INTEGER:
+            return f"CAST({name} + 0 AS CHAR)"
+        case Family.DECIMAL:
+            return _trimmed(f"CAST({name} AS CHAR)", whole=column.kind in INTEGERS or ",0)" in column.type)
+        case Family.FLOAT:
+            number = f"CAST(CAST({name} + 0e0 AS CHAR) AS DECIMAL(65,{FLOAT_SCALE}))"
+            return _trimmed(f"CAST(LEAST(GREATEST({number}, -{FLOAT_LIMIT}), {FLOAT_LIMIT}) AS CHAR)", whole=False)
+        case Family.BITS:
+            return f"LPAD(BIN({name}), {column.type.partition('(')[2].rstrip(')')}, '0')"
+        case Family.BYTES:
+            return f"LOWER(HEX({name}))"
+        case Family.DATE:
+            return f"DATE_FORMAT({name}, '%%Y-%%m-%%d')"
+        case Family.TIME:
+            return f"TIME_FORMAT({name}, '%%H:%%i:%%s.%%f')"
+        case Family.MOMENT:
+            return f"DATE_FORMAT({name}, '%%Y-%%m-%%d %%H:%%i:%%s.%%f')"
+        case Family.DOCUMENT:
+            return f"JSON_LOOSE({name})"
+        case _ if column.family is Family.BYTES:
+            return f"CONCAT(CHAR(92, 120 USING utf8mb4), LOWER(HEX({name})))"
+        case _:
+            return f"CONVERT({name} USING utf8mb4)"
+
+
+def _trimmed(text: str, *, whole: bool) -> str:
+    """The text of a number without zeros at its end."""
+    return text if whole else f"TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {text}))"
+
+
+class _Dialect:
+    def __init__(self, connection: Connection[Any], login: str) -> None:
+        self._connection = connection
+        self._login = login
+
+    def ask(self, query: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        return execute(self._connection, query, list(values))
+
+    def cancel(self) -> None:
+        with suppress(GgsError), connect(self._login) as beside:  # the server is gone, so nothing runs any more
+            execute(beside, f"KILL QUERY {int(self._connection.thread_id())}")  # type: ignore[no-untyped-call]
+
+    def row(self, texts: Sequence[str]) -> str:
+        parts = [f"COALESCE(CONCAT(CHAR_LENGTH({text}), ':', {text}), '~')" for text in texts]
+        return f"CONCAT({', '.join(parts)})"
+
+    def hash(self, text: str) -> str:
+        return f"CAST(CONV(LEFT(MD5({text}), {HASH_DIGITS}), 16, 10) AS UNSIGNED)"
+
+    def total(self, number: str) -> str:
+        return f"CAST(COALESCE(SUM({number}), 0) AS CHAR)"
+
+    def ordered(self, column: PortableColumn) -> str:
+        if column.family is Family.INTEGER:
+            return f"CAST({column.text} AS DECIMAL(20))"
+        return f"CONVERT({column.text} USING utf8mb4) COLLATE utf8mb4_nopad_bin"
+
+    def mark(self, column: PortableColumn) -> str:
+        return "CAST(%s AS DECIMAL(20))" if column.family is Family.INTEGER else "%s"

@@ -1,0 +1,95 @@
+"""A PostgreSQL table that is compared with a table of another kind of database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ggshell.connectors.postgres.compared_columns import ComparedColumn, family_of
+from ggshell.connectors.postgres.session import execute
+from ggshell.pipeline.compare.portable import (
+    FLOAT_LIMIT,
+    FLOAT_SCALE,
+    HASH_DIGITS,
+    Family,
+    PortableColumn,
+    PortableSide,
+)
+from ggshell.types import TableName, quote, quote_table
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+def portable_side(
+    connection: psycopg.Connection[Any],
+    table: TableName,
+    columns: Sequence[ComparedColumn],
+    families: Mapping[str, Family],
+    key: Sequence[str],
+    *,
+    partitioned: bool,
+) -> PortableSide:
+    """``columns``: those of this table; ``families``: the names to compare, with the common families."""
+    own = {column.name: column for column in columns}
+    found = [PortableColumn(name, _text(own[name], family), family) for name, family in families.items()]
+    rows = f"{'' if partitioned else 'ONLY '}{quote_table(table).replace('%', '%%')}"
+    return PortableSide(_Dialect(connection), rows, found, key)
+
+
+def _text(column: ComparedColumn, family: Family) -> str:
+    name = quote(column.name).replace("%", "%%")
+    own = family_of(column.type)
+    match family:
+        case Family.TRUTH if own is Family.TRUTH:
+            return f"{name}::int::text"
+        case Family.INTEGER if own is Family.BITS:
+            return f"{name}::bit(64)::bigint::text"
+        case Family.DECIMAL:
+            return f"trim_scale({name}::numeric)::text"
+        case Family.FLOAT:
+            number = f"round({name}::float8::text::numeric, {FLOAT_SCALE})"
+            limited = f"trim_scale(least(greatest({number}, -{FLOAT_LIMIT}), {FLOAT_LIMIT}))::text"
+            return f"CASE WHEN {name} IS NOT NULL THEN {limited} END"
+        case Family.BYTES:
+            return f"encode({name}, 'hex')"
+        case Family.DATE:
+            return f"to_char({name}, 'YYYY-MM-DD')"
+        case Family.TIME:
+            return f"to_char({name}, 'HH24:MI:SS.US')"
+        case Family.MOMENT:
+            zoned = f"{name} AT TIME ZONE 'UTC'" if "with time zone" in column.type else name
+            return f"to_char({zoned}, 'YYYY-MM-DD HH24:MI:SS.US')"
+        case _:
+            return f"{name}::text"
+
+
+class _Dialect:
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def ask(self, query: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        return execute(self._connection, query, list(values))
+
+    def cancel(self) -> None:
+        import psycopg
+
+        with suppress(psycopg.Error):  # the connection is lost, so nothing runs any more
+            self._connection.cancel()
+
+    def row(self, texts: Sequence[str]) -> str:
+        parts = [f"coalesce(char_length({text}) || ':' || {text}, '~')" for text in texts]
+        return f"concat({', '.join(parts)})"
+
+    def hash(self, text: str) -> str:
+        return f"('x0' || substr(md5({text}), 1, {HASH_DIGITS}))::bit(64)::bigint"
+
+    def total(self, number: str) -> str:
+        return f"coalesce(sum({number}), 0)::text"
+
+    def ordered(self, column: PortableColumn) -> str:
+        return f"({column.text})::bigint" if column.family is Family.INTEGER else f'({column.text}) COLLATE "C"'
+
+    def mark(self, column: PortableColumn) -> str:
+        return "%s::bigint" if column.family is Family.INTEGER else "%s::text"
