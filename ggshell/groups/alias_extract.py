@@ -7,9 +7,11 @@ ends in another way, it abends, so that AUTORESTART in this home starts both aga
 from __future__ import annotations
 
 import contextlib
+from typing import Any, Final
 
 from ggshell.errors import ConflictError, ConnectionLostError, GgsError, UsageError
 from ggshell.groups import recvpath
+from ggshell.groups.connection_state import ConnectionState
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.receivers import access_of, proxy_of, sender_of
 from ggshell.groups.reconnecting import attempt
@@ -22,12 +24,26 @@ from ggshell.network.opening import ExtractAction, ExtractAnswer
 from ggshell.network.remote_extract import ask_for_extract
 from ggshell.trail.name import TrailName
 
+_LONGEST_NAME: Final = 255
+
 
 def run_alias(context: GroupContext) -> None:
     """Start the passive Extract, receive its trail until stopped, and stop it."""
-    waiting = {"status": f"Waiting for {source_of(context).where}", "read": {}, "write": [], "slot": {}}
-    context.verb("STATUS", lambda _: waiting)
-    answer = attempt(context, lambda: _ask(context, ExtractAction.START))
+    state, where = ConnectionState(context.clock), source_of(context).where
+
+    def status(_: dict[str, Any]) -> dict[str, Any]:
+        waiting = {"status": f"Waiting for {where}", "read": {}, "write": [], "slot": {}}
+        return {**waiting, **state.answer_of_source(None)}
+
+    def start() -> ExtractAnswer:
+        try:
+            return _ask(context, ExtractAction.START)
+        except ConnectionLostError as error:
+            state.failed(error)
+            raise
+
+    context.verb("STATUS", status, live=status)
+    answer = attempt(context, start)
     if answer is None:
         return  # stopped before the source has answered
     _settle(context, answer)
@@ -65,9 +81,11 @@ def _target(context: GroupContext, answer: ExtractAnswer) -> WriteCheckpoint:
     found = context.checkpoint.write
     if found and found[0].trail == answer.trail:
         return found[0]._replace(megabytes=answer.megabytes)
+    if not answer.trail.isprintable() or len(answer.trail) > _LONGEST_NAME:
+        raise UsageError(f"the source home names a trail that is not valid: {answer.trail[:_LONGEST_NAME]!r}")
     name = TrailName.parse(answer.trail, context.home.root)
     folder, root = name.folder.resolve(), (context.home.root / "dirdat").resolve()
-    if not folder.is_relative_to(root):
+    if not folder.is_relative_to(root) or name.prefix.startswith("."):
         raise UsageError(
             f"trail {answer.trail} of the passive EXTRACT {context.checkpoint.options.alias_of} is not in dirdat of this home",
             hint="use RMTTRAIL ./dirdat/xx in the source home",

@@ -140,7 +140,8 @@ class Fetcher:
             if self._stop.is_set():
                 return
             reader = sender_of(context.home, context.group, context.clock, access)
-            copy.open(link, self.where, self._address.trail, reader, self._start, options.compression)
+            trail, compression = self._address.trail, options.compression
+            copy.open(link, self.where, trail, reader, self._start, compression, options.alias_of)
             self.begin = self.begin or copy.begin
             self._state.opened()
             with suppress(DiskError):  # the report cannot be written: that must not end the fetching

@@ -58,18 +58,9 @@ def carry_out(home: Home, extract: str, action: ExtractAction, alias: RemoteGrou
     return PassiveTrail(target.trail, target.megabytes, options.compress_threshold if options is not None else None)
 
 
-def writer_of(home: Home, name: TrailName) -> str:
-    """Return the passive Extract that writes a trail of this home; empty if none does."""
-    for entry in home.groups():
-        found = entry.checkpoint
-        if found is not None and found.options.passive and any(_is(home, each, name) for each in found.write):
-            return found.group
-    return ""
-
-
 def require_running(home: Home, group: str) -> None:
     """Raise StateError (GGS-00967) if a passive Extract does not run: its alias must not seem to work then."""
-    state, entry = state_of(home.process(group, GroupKind.EXTRACT))
+    state, entry = state_of(home.process(group.upper(), GroupKind.EXTRACT))
     if state in ALIVE:
         return
     reason = abend_reason(state, entry)
@@ -133,11 +124,6 @@ def _require_alias(home: Home, group: str, target: WriteCheckpoint, alias: Remot
             f"EXTRACT {group} of the source home belongs to {others[0].text}",
             f"DELETE EXTRACT there; if that home is gone, run in the source home: DELETE RECVPATH {others[0].group}",
         )
-
-
-def _is(home: Home, target: WriteCheckpoint, name: TrailName) -> bool:
-    mine = TrailName.parse(target.trail, home.root)
-    return mine.prefix == name.prefix and mine.folder.resolve() == name.folder.resolve()
 
 
 def _cannot(text: str, hint: str) -> StateError:

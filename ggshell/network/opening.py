@@ -26,6 +26,7 @@ LONGEST_TEXT: Final = 1 << 20
 LONGEST_OPENING: Final = 1 << 15
 """The longest opening in bytes; its certificate is the largest part. It arrives before the receiver knows the sender."""
 _LONGEST_NAME: Final = 255
+_MOST_MEGABYTES: Final = 2000
 _GROUP: Final = re.compile(r"[A-Za-z0-9_#$]{1,8}")
 _Sequence = Annotated[int, msgspec.Meta(ge=0, le=LAST_FILE)]
 _Offset = Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)]
@@ -52,6 +53,7 @@ class Opening(msgspec.Struct, tag="opening"):
     have, and ``at_end`` stands for the file with the trail's durable end instead of the first file. ``forgets``: the reader
     needs the trail no longer, and nothing is sent. ``since``: begin with the first transaction that committed at this time or
     later (microseconds since 1970; 0: no such time). ``compress``: compress frames with at least this many bytes of data.
+    ``extract``: the passive Extract that writes the trail, for its alias: when it does not run, reading ends with an error.
     ``unchecked``: the sender does not know which home receives, because the connection has no TLS.
     """
 
@@ -71,6 +73,7 @@ class Opening(msgspec.Struct, tag="opening"):
     forgets: bool = False
     since: int = 0
     compress: Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)] | None = None
+    extract: str = ""
     unchecked: bool = False
 
     @property
@@ -81,6 +84,8 @@ class Opening(msgspec.Struct, tag="opening"):
     def require_plain(self) -> None:
         """Raise TrailError (GGS-00955) for names that could forge a line of a log, or that no home sends."""
         _require_plain(self, "trail", "home", "host", "group", "release")
+        if self.extract and not _GROUP.fullmatch(self.extract):
+            raise TrailError("the Extract of an opening is not a valid name of a group", code=INVALID)
 
 
 class TaskRequest(msgspec.Struct, tag="task"):
@@ -157,8 +162,8 @@ class ExtractAnswer(msgspec.Struct, tag="passive"):
     """
 
     trail: str
-    megabytes: int
-    compress: int | None = None
+    megabytes: Annotated[int, msgspec.Meta(ge=1, le=_MOST_MEGABYTES)]
+    compress: Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)] | None = None
 
 
 class TaskAnswer(msgspec.Struct, tag="answer"):

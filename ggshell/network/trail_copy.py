@@ -56,10 +56,18 @@ class TrailCopy:
         self._answer: bytes | None = None
 
     def open(
-        self, link: Link, where: str, trail: str, reader: Sender, start: CopyStart, compress: int | None = None
+        self,
+        link: Link,
+        where: str,
+        trail: str,
+        reader: Sender,
+        start: CopyStart,
+        compress: int | None = None,
+        extract: str = "",
     ) -> None:
         """Ask for what is missing. ``where``: the service, for messages; ``trail``: the source trail as it is named there.
-        ``compress``: the smallest data in bytes that the service is to compress; None: none.
+        ``compress``: the smallest data in bytes that the service is to compress; None: none. ``extract``: the passive Extract
+        without which reading must end.
 
         Raises ConnectionLostError, and ProcessError if the service refuses.
         """
@@ -73,6 +81,7 @@ class TrailCopy:
         if start.wanted is not None:
             opening.wanted = (start.wanted.seqno, start.wanted.rba)
         opening.at_end, opening.since, opening.compress = start.at_end, start.since, compress
+        opening.extract = extract
         opened = open_trail(link, where, opening, reader)
         mark = opened.mark
         self.source_end = mark.position if mark is not None else None

@@ -14,7 +14,7 @@ from typing import Any, Final
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell.errors import DiskError, TrailError
-from ggshell.groups.passive_extract import require_running, writer_of
+from ggshell.groups.passive_extract import require_running
 from ggshell.network.frames import INVALID, Compression, decode_acknowledgement, encode_frame
 from ggshell.network.opening import ExtractRequest, Opened, Opening, encode_message, position_text
 from ggshell.network.proven import Proven
@@ -37,15 +37,15 @@ LOOK_SECONDS: Final = 1.0
 class Reading:
     """One trail that another home reads over one connection."""
 
-    def __init__(self, source: TrailSource, note: TrailReader, address: str, since: int, compress: int | None) -> None:
-        """``compress``: frames with at least this many bytes of data are compressed; None: no frame is."""
-        self.compression = Compression(compress) if compress is not None else None
+    def __init__(self, source: TrailSource, note: TrailReader, address: str, since: int, opening: Opening) -> None:
+        """``opening``: what the reader asks for."""
+        self.compression = Compression(opening.compress) if opening.compress is not None else None
+        self.passive = opening.extract
+        """The passive Extract that must run while its alias reads; empty for other readers."""
         self.source = source
         self.note = note
         self.address = address
         self.since = since
-        self.passive = ""
-        """The passive Extract that writes the trail; the reader is then its alias."""
         self.sent = self.taken = 0
         self.changed = asyncio.Event()
         self.task = asyncio.current_task()
@@ -142,9 +142,7 @@ class TrailSources:
         except BaseException:
             source.close()
             raise
-        reading = Reading(source, note, client, now, opening.compress)
-        reading.passive = await self._in_thread(writer_of, self._state.home, name)
-        return reading
+        return Reading(source, note, client, now, opening)
 
     async def _send_all(self, websocket: WebSocket, reading: Reading) -> None:
         """Send what the trail has and what it gets until the connection ends. Raises GgsError, WebSocketDisconnect."""

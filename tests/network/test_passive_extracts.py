@@ -139,3 +139,28 @@ def test_statements_that_do_not_fit_a_passive_or_an_alias_extract_are_refused(ho
     homes.run("START EXTRACT fina")
     until_state(Home(homes.target), "FINA", GroupKind.EXTRACT, ProcessState.ABENDED)
     assert "OGG-00055" in homes.report() + (homes.source.home / "dirrpt" / "FIN.rpt").read_text()
+
+
+def test_a_path_that_reads_the_trail_of_a_passive_extract_does_not_depend_on_it(homes: PassiveHomes) -> None:
+    homes.write(5)
+    homes.at_source("START EXTRACT fin")
+    until("the trail has a file", lambda: bool(homes.sent.sequences()))
+    homes.run(f"ADD RECVPATH rp1, SOURCE {homes.url(trail='rt')}, TARGET ./dirdat/rt; START RECVPATH rp1")
+    homes.until_equal()
+    homes.at_source("STOP EXTRACT fin; START EXTRACT fin")
+    homes.write(5)
+    homes.until_equal()
+    until_state(Home(homes.target), "RP1", GroupKind.RECVPATH, ProcessState.RUNNING)
+
+
+def test_an_alias_waits_for_a_source_that_cannot_be_reached(homes: PassiveHomes) -> None:
+    homes.write(5)
+    homes.add_alias()
+    homes.at_source("STOP SERVICE")
+    homes.run("START EXTRACT fina")
+    until("INFO shows the reason", lambda: "cannot be reached" in homes.run("INFO EXTRACT fina"))
+    homes.at_source("START SERVICE")
+    homes.until_equal()
+    homes.at_source("STOP SERVICE")
+    homes.run("STOP EXTRACT fina")
+    assert "The passive Extract is not stopped" in homes.report()
