@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ggshell.cli.sender_files import sent_trails
@@ -72,7 +73,7 @@ def received_paths(home: Home, *, deleted: bool = False) -> list[ReceivedPath]:
     ]
     answer = _asked(home)
     figures = {each["trail"]: each for each in answer or ()}
-    found = [_path(home, place, owner, figures.get(str(place)), known=answer is not None) for place, owner in owners]
+    found = [_path(home, place, owner, figures, known=answer is not None) for place, owner in owners]
     names = [each.name for each in found]
     unique = [
         each._replace(name=f"{each.name}_{each.place.prefix}") if names.count(each.name) > 1 else each for each in found
@@ -96,17 +97,20 @@ def _matches(home: Home, path: ReceivedPath, wanted: str) -> bool:
     return (
         any(fnmatchcase(name, wanted.upper()) for name in names)
         or any(fnmatchcase(text, wanted) for text in texts)
-        or home.resolve(wanted) == path.place.folder / path.place.prefix
+        or home.resolve(wanted).parent.resolve() / home.resolve(wanted).name == path.place.folder / path.place.prefix
     )
 
 
 def _path(
-    home: Home, place: TrailName, owner: TrailOwner, figures: dict[str, Any] | None, *, known: bool
+    home: Home, place: TrailName, owner: TrailOwner, answers: dict[str, dict[str, Any]], *, known: bool
 ) -> ReceivedPath:
+    """``place``: as the home names it; ``answers``: of the service, by the trail without links."""
     relative = os.path.relpath(place.folder, home.root.resolve())
+    place = place._replace(folder=place.folder.resolve())
     trail = f"./{place.prefix}" if relative == "." else f"./{relative}/{place.prefix}"
-    end, completed = TrailExtent.of(place).mark or NOTHING, _is_completed(home, place, trail, owner)
+    end, completed = TrailExtent.of(place).mark or NOTHING, _is_completed(home, trail, owner)
     found = ReceivedPath(owner.group.upper(), trail, place, owner, known, position=end, completed=completed)
+    figures = answers.get(str(place))
     if figures is None:
         return found
     names = ("connected", "address", "since", "bytes", "messages", "syncs", "connections", "last")
@@ -116,9 +120,9 @@ def _path(
     return found._replace(**given)
 
 
-def _is_completed(home: Home, place: TrailName, trail: str, owner: TrailOwner) -> bool:
+def _is_completed(home: Home, trail: str, owner: TrailOwner) -> bool:
     """Whether a trail is the load of a task whose Replicat was started after the load began to arrive."""
-    group = place.folder.name.removeprefix("task-")
+    group = Path(trail).parent.name.removeprefix("task-")
     path = home.checkpoint(group, GroupKind.REPLICAT)
     if trail != task_trail(group) or not path.exists():
         return False

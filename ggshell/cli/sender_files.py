@@ -28,11 +28,13 @@ _KNOWN: dict[Path, _Folder] = {}
 
 
 def sent_trails(root: Path) -> Iterator[TrailName]:
-    """Yield the trails at or below a folder that have a sender. Folders that cannot be read have none."""
+    """Yield the trails at or below a home that have a sender. Folders that cannot be read have none.
+
+    A link in the home itself is followed: its ``dirdat`` may be on another disk."""
     waiting = [root]
     while waiting:
         path = waiting.pop()
-        found = _folder(path)
+        found = _folder(path, links=path == root)
         if found is None:
             _KNOWN.pop(path, None)
             continue
@@ -41,7 +43,7 @@ def sent_trails(root: Path) -> Iterator[TrailName]:
         waiting += [path / each for each in found.folders]
 
 
-def _folder(path: Path) -> _Folder | None:
+def _folder(path: Path, *, links: bool) -> _Folder | None:
     """Return what a folder contains; as it was listed before, if it has not changed since then."""
     try:
         changed = path.stat().st_mtime_ns
@@ -49,7 +51,7 @@ def _folder(path: Path) -> _Folder | None:
         if known is not None and known.changed == changed:
             return known
         with os.scandir(path) as entries:
-            found = _listed(entries, changed)
+            found = _listed(entries, changed, links=links)
     except OSError:
         return None
     if time.time_ns() - changed > _SETTLED:
@@ -57,12 +59,12 @@ def _folder(path: Path) -> _Folder | None:
     return found
 
 
-def _listed(entries: Iterator[os.DirEntry[str]], changed: int) -> _Folder:
+def _listed(entries: Iterator[os.DirEntry[str]], changed: int, *, links: bool) -> _Folder:
     trails, folders = [], []
     for entry in entries:
         name = entry.name
         if name.endswith(_SUFFIX) and name.startswith(".") and len(name) == len(_SUFFIX) + 3:
             trails.append(name[1:3])
-        elif entry.is_dir(follow_symlinks=False):
+        elif entry.is_dir(follow_symlinks=links):
             folders.append(name)
     return _Folder(changed, tuple(sorted(trails)), tuple(sorted(folders)))

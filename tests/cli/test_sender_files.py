@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ggshell.cli.received_paths import received_paths, select_paths
 from ggshell.cli.sender_files import _KNOWN, sent_trails
+from ggshell.home.home import Home
+from ggshell.network.trail_owner import TrailOwner, claim
+from ggshell.trail.name import TrailName
 
 
 def names(root: Path) -> list[str]:
@@ -41,3 +45,16 @@ def test_a_folder_that_has_not_changed_is_not_listed_again(tmp_path: Path) -> No
     (tmp_path / ".cd.sender").touch()
     os.utime(tmp_path, ns=(before, before))
     assert names(tmp_path) == ["ab"]
+
+
+def test_a_linked_folder_of_the_home_is_followed(tmp_path: Path) -> None:
+    home, disk = Home(tmp_path / "home"), tmp_path / "disk"
+    home.root.mkdir()
+    disk.mkdir()
+    (home.root / "dirdat").symlink_to(disk)
+    (disk / "again").symlink_to(home.root)
+    claim(TrailName(disk, "ab"), TrailOwner("0123", "source", "DP1", 1))
+    assert names(home.root) == ["dirdat/ab"]
+    (found,) = received_paths(home)
+    assert (found.trail, found.place) == ("./dirdat/ab", TrailName(disk, "ab"))
+    assert select_paths(home, "./dirdat/ab") == [found]
