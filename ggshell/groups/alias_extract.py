@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Final
 
+from ggshell.clock import Clock
 from ggshell.errors import ConflictError, ConnectionLostError, GgsError, UsageError
 from ggshell.groups import recvpath
 from ggshell.groups.connection_state import ConnectionState
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.receivers import access_of, proxy_of, sender_of
 from ggshell.groups.reconnecting import attempt
-from ggshell.home.checkpoint import GroupKind, WriteCheckpoint
+from ggshell.home.checkpoint import GroupKind, GroupOptions, WriteCheckpoint
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.network.addresses import ReceiverAddress, parse_source
@@ -64,12 +65,16 @@ def _settle(context: GroupContext, answer: ExtractAnswer) -> None:
 
 
 def _ask(context: GroupContext, action: ExtractAction) -> ExtractAnswer:
-    """Have the source home start or stop the Extract. Raises GgsError."""
-    home, options, address = context.home, context.checkpoint.options, source_of(context)
+    return ask_source(context.home, context.group, context.checkpoint.options, context.clock, action)
+
+
+def ask_source(home: Home, group: str, options: GroupOptions, clock: Clock, action: ExtractAction) -> ExtractAnswer:
+    """Have the source home of an alias start, stop or show the passive Extract. Raises GgsError."""
+    address = parse_source(options.source, needs_trail=False)
     access = access_of(home, options)
-    link = dial(address, home, context.clock, access, DEFAULT_SOCKET._replace(proxy=proxy_of(home, options)))
+    link = dial(address, home, clock, access, DEFAULT_SOCKET._replace(proxy=proxy_of(home, options)))
     with contextlib.closing(link):
-        alias = sender_of(home, context.group, context.clock, access)
+        alias = sender_of(home, group, clock, access)
         return ask_for_extract(link, address.where, alias, options.alias_of, action)
 
 

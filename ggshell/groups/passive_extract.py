@@ -35,7 +35,7 @@ class PassiveTrail(NamedTuple):
 
 
 def carry_out(home: Home, extract: str, action: ExtractAction, alias: RemoteGroup) -> PassiveTrail:
-    """Start or stop a passive Extract for its alias; a start returns when its process runs.
+    """Start or stop a passive Extract for its alias, or only check that it may; a start returns when its process runs.
 
     Raises StateError (GGS-00966) if the Extract cannot be used by this alias or Manager does not run, and the error of a
     process that ends immediately; ParameterError, StoreError, ProcessError.
@@ -45,9 +45,9 @@ def carry_out(home: Home, extract: str, action: ExtractAction, alias: RemoteGrou
     target = _remote_trail(found)
     _require_alias(home, group, target, alias)
     state, entry = state_of(home.process(group, GroupKind.EXTRACT))
-    if action is ExtractAction.STOP:
-        if state in ALIVE and entry is not None:
-            request(entry.socket, "STOP")
+    if action is ExtractAction.STOP and state in ALIVE and entry is not None:
+        request(entry.socket, "STOP")
+    if action is not ExtractAction.START:
         return PassiveTrail(target.trail, target.megabytes, None)
     options = load_extract(home.parameters(group), group).passive
     if state not in ALIVE:

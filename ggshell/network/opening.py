@@ -123,10 +123,11 @@ class ExtractAction(StrEnum):
 
     START = "start"
     STOP = "stop"
+    INFO = "info"
 
 
 class ExtractRequest(msgspec.Struct, tag="extract"):
-    """The alias of a passive Extract asks to start or to stop it, instead of an opening.
+    """The alias of a passive Extract asks to start, to stop or to show it, instead of an opening.
 
     ``trail`` is empty. The other fields are those of an opening.
     """
@@ -158,12 +159,14 @@ class ExtractAnswer(msgspec.Struct, tag="passive"):
     """The passive Extract runs, or has been asked to stop.
 
     ``trail``: its remote trail, as its own home and the home of the alias name it; ``megabytes``: the size of its files.
-    ``compress``: compress frames with at least this many bytes of data; None: do not compress.
+    ``compress``: compress frames with at least this many bytes of data; None: do not compress. ``shown``: what INFO EXTRACT
+    shows of it, if that was asked for.
     """
 
     trail: str
     megabytes: Annotated[int, msgspec.Meta(ge=1, le=_MOST_MEGABYTES)]
     compress: Annotated[int, msgspec.Meta(ge=0, le=LAST_OFFSET)] | None = None
+    shown: str = ""
 
 
 class TaskAnswer(msgspec.Struct, tag="answer"):

@@ -71,6 +71,8 @@ def test_an_alias_starts_its_passive_extract_receives_its_trail_and_stops_it(hom
     assert f"127.0.0.1:{homes.source.port}" in shown
     assert "./dirdat/rt" in shown
     assert "Connected since" in shown
+    assert f"In the source home at 127.0.0.1:{homes.source.port}:\n\nEXTRACT    FIN " in shown
+    assert "In the source home" not in homes.run("INFO EXTRACT *")
     assert "Passive" in homes.at_source("INFO EXTRACT fin")
     assert "RUNNING" in homes.run("STATUS EXTRACT fina")
     assert "LAG" in homes.run("LAG EXTRACT fina").upper()

@@ -95,3 +95,16 @@ def require_no_alias(found: View, statement: str) -> None:
             f"{found.name} is an alias: {statement} cannot be used for it.",
             hint=f"use {statement} {alias} in the home at {place}",
         )
+
+
+def passive_shown(session: Session, found: View) -> str:
+    """Return what INFO EXTRACT shows of the passive Extract in its own home, or why that home does not say it."""
+    from ggshell.groups.alias_extract import ask_source
+    from ggshell.network.opening import ExtractAction
+
+    try:
+        options = found.checkpoint.options
+        shown = ask_source(session.home, found.group, options, session.clock, ExtractAction.INFO).shown
+    except GgsError as error:
+        return f"\nThe source home does not show the passive Extract: {error.message}.\n"
+    return "".join(each for each in shown if each.isprintable() or each == "\n")  # nothing else reaches the terminal

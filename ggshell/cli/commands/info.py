@@ -6,6 +6,7 @@ from typing import Any
 
 from ggshell.cli import supervision
 from ggshell.cli.asking import ask_together
+from ggshell.cli.commands.alias_extract import passive_shown
 from ggshell.cli.groups import (
     ANY,
     ER,
@@ -68,7 +69,10 @@ def info_groups(
     answers = ask_together(asked, _asked, lambda _: None, _TOTAL_SECONDS)
     answer_of = {each.name: answer for each, answer in zip(asked, answers, strict=True)}
     for each in found:
-        info, more = _info(session, each, answer_of.get(each.name), detail=detail)
+        answer = answer_of.get(each.name)
+        info, more = _info(session, each, answer, detail=detail)
+        if each.checkpoint.options.alias_of and not is_wildcard(group_name) and _is_connected(answer):
+            info = info._replace(passive=passive_shown(session, each))
         infos.append(info)
         notes += more
     return InfoGroups(tuple(infos), detail, showch, tuple(errors), tuple(notes))
@@ -168,6 +172,10 @@ def _asked(found: View) -> dict[str, Any] | None:
         return request(supervision.process_of(found).socket, "STATUS", timeout=_ASK_SECONDS)
     except GgsError:
         return None
+
+
+def _is_connected(answer: dict[str, Any] | None) -> bool:
+    return bool(answer and (answer.get("connection") or {}).get("connected"))
 
 
 def _connection(answer: dict[str, Any] | None) -> dict[str, Any]:

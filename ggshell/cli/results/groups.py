@@ -41,6 +41,8 @@ class GroupInfo(NamedTuple):
     connection: Mapping[str, Any] = {}
     reason: AbendReason | None = None
     maintenance: MaintenanceResult | None = None
+    passive: str = ""
+    """What the source home of an alias shows of the passive Extract."""
 
 
 class InfoGroups(NamedTuple):
@@ -197,6 +199,9 @@ def _group(info: GroupInfo, result: InfoGroups, *, narrow: bool) -> str:
         from ggshell.cli.results.showch import showch
 
         lines += ["", "", *showch(info.checkpoint)]
+    if info.passive:
+        place = info.checkpoint.options.source.partition("://")[2].partition("/")[0]
+        lines += ["", f"In the source home at {place}:", info.passive.rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
