@@ -36,7 +36,11 @@ def longs(buffer: Buffer | NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 
 def copy_pieces(
-    out: bytearray, to: NDArray[np.int64], source: Buffer, start: NDArray[np.int64], length: NDArray[np.int64]
+    out: bytearray | memoryview,
+    to: NDArray[np.int64],
+    source: Buffer,
+    start: NDArray[np.int64],
+    length: NDArray[np.int64],
 ) -> None:
     """Copy ``source[start : start + length]`` to ``out[to : to + length]``, for each element of the three arrays."""
     if not len(length):

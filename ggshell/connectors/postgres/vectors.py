@@ -1,7 +1,7 @@
 """Converts the row messages of pgoutput to data areas, thousands of rows at once.
 
-The columns of all rows are processed together: one numpy step per column, whatever the number of rows. Then the headers
-are scattered and the values are moved by one masked copy, because they are in the same order on both sides.
+The columns of all rows are processed together: a few numpy steps per column, whatever the number of rows. The headers are
+scattered, and the values of one length are copied together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ggshell.record.ragged import everywhere
+from ggshell.record.ragged import copy_pieces, everywhere
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -33,9 +33,10 @@ class Encoded(NamedTuple):
     lacking: NDArray[np.bool_] | None = None
 
 
-class _Heads(NamedTuple):
-    """Views of the output as integers of 8, 4 and 2 bytes at any byte offset."""
+class _Output(NamedTuple):
+    """The output, and views of it as integers of 8, 4 and 2 bytes at any byte offset."""
 
+    raw: memoryview
     eight: NDArray[np.integer]
     four: NDArray[np.integer]
     two: NDArray[np.integer]
@@ -74,9 +75,9 @@ def encode_tuples(
 
 
 def encode_steps(raw: Bytes, steps: list[ColumnStep], long_rows: Ints, rows: int) -> Encoded:
-    """The images of rows whose values were located, one step per column, in the order of the values in ``raw``.
+    """The images of rows whose values were located, one step per column, in the order of the columns.
 
-    There must be at least one byte between two values. ``long_rows`` have a value that is too long for the short form.
+    ``long_rows`` have a value that is too long for the short form.
     """
     sizes = np.zeros(rows, dtype=np.int64)
     for step in steps:
@@ -84,17 +85,12 @@ def encode_steps(raw: Bytes, steps: list[ColumnStep], long_rows: Ints, rows: int
     sizes[long_rows] = 0
     start = np.cumsum(sizes) - sizes
     out = np.zeros(int(sizes.sum()), dtype=np.uint8)
-    source_edges = np.zeros(len(raw) + 1, dtype=np.int8)
-    target_edges = np.zeros(len(out) + 1, dtype=np.int8)
     place = start.copy()
     bad = np.zeros(rows, dtype=bool)
     bad[long_rows] = True
-    heads = _Heads(everywhere(out, "<u8"), everywhere(out, "<u4"), everywhere(out, "<u2"))
+    output = _Output(out.data, everywhere(out, "<u8"), everywhere(out, "<u4"), everywhere(out, "<u2"))
     for step in steps:
-        _put(step, place, bad, heads, source_edges, target_edges)
-    taken = np.cumsum(source_edges[:-1], dtype=np.int8).view(bool)
-    given = np.cumsum(target_edges[:-1], dtype=np.int8).view(bool)
-    out[given] = raw[taken]
+        _put(step, place, bad, output, raw)
     return Encoded(out, start, np.where(bad, -1, sizes))
 
 
@@ -133,11 +129,10 @@ def _put(
     step: ColumnStep,
     place: Ints,
     bad: NDArray[np.bool_],
-    heads: _Heads,
-    source_edges: NDArray[np.int8],
-    target_edges: NDArray[np.int8],
+    out: _Output,
+    raw: Bytes,
 ) -> None:
-    """Write the headers of one column, and mark where its values come from and go to."""
+    """Write the headers and the values of one column."""
     rows, size, value = step.rows, step.size, step.place
     if bad.any() or (size == -2).any():
         good = (size > -2) & ~bad[rows]
@@ -147,31 +142,16 @@ def _put(
     null = size < 0
     if null.any():
         nowhere = at[null]
-        heads.four[nowhere] = step.column | 2 << 16
-        heads.two[nowhere + 4] = 0xFFFF
+        out.four[nowhere] = step.column | 2 << 16
+        out.two[nowhere + 4] = 0xFFFF
         width[null] = _NULL_HEAD
         some = ~null
-        _values(step.column, at[some], size[some], value[some], heads, source_edges, target_edges)
+        _values(step.column, at[some], size[some], value[some], out, raw)
     else:
-        _values(step.column, at, size, value, heads, source_edges, target_edges)
+        _values(step.column, at, size, value, out, raw)
     place[rows] = at + width
 
 
-def _values(
-    column: int,
-    at: Ints,
-    size: Ints,
-    value: Ints,
-    heads: _Heads,
-    source_edges: NDArray[np.int8],
-    target_edges: NDArray[np.int8],
-) -> None:
-    heads.eight[at] = column | size + 4 << 16 | size << 48
-    empty = size == 0
-    if empty.any():
-        full = ~empty
-        at, size, value = at[full], size[full], value[full]
-    source_edges[value] = 1
-    source_edges[value + size] = -1
-    target_edges[at + _SHORT_HEAD] = 1
-    target_edges[at + _SHORT_HEAD + size] = -1
+def _values(column: int, at: Ints, size: Ints, value: Ints, out: _Output, raw: Bytes) -> None:
+    out.eight[at] = column | size + 4 << 16 | size << 48
+    copy_pieces(out.raw, at + _SHORT_HEAD, raw.data, value, size)

@@ -146,7 +146,7 @@ def _copy(out: Bytes, to: Ints, cells: Cells) -> None:
     if longest > WINDOW:
         long = length > WINDOW
         # Whole values: a window would not do.
-        copy_pieces(out.data, to[long], buffer.data, place[long], length[long])  # type: ignore[arg-type]
+        copy_pieces(out.data, to[long], buffer.data, place[long], length[long])
         short = ~long
         to, place, length = to[short], place[short], length[short]
         longest = int(length.max(initial=0))
