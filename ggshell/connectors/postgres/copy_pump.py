@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ggshell.connectors.postgres import session
-from ggshell.connectors.postgres.wire import HEAD, is_plain, message, refusal
+from ggshell.connectors.postgres.protocol import HEAD, is_plain, message, refusal
 from ggshell.errors import ConnectionLostError, GgsError
 
 BLOCK: Final = 256 << 10

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.connectors.postgres import pgoutput
+from ggshell.connectors.postgres.protocol import HEAD
 from ggshell.connectors.postgres.rows import (
     NEW_ROW,
     OLD_ROW,
@@ -20,7 +21,6 @@ from ggshell.connectors.postgres.rows import (
     truncated,
 )
 from ggshell.connectors.postgres.vectors import big32, encode_tuples
-from ggshell.connectors.postgres.wire import HEAD
 from ggshell.errors import CaptureError
 from ggshell.pipeline.capture.cache import Chunk
 from ggshell.pipeline.capture.messages import Messages

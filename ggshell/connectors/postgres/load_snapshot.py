@@ -9,12 +9,12 @@ from typing import Any, Final
 from ggshell.connectors.postgres import session
 from ggshell.connectors.postgres.compare_side import own_tables
 from ggshell.connectors.postgres.describe import like_pattern
+from ggshell.connectors.postgres.held_snapshot import HeldSnapshot
 from ggshell.connectors.postgres.load_books import SCHEMA
 from ggshell.connectors.postgres.load_definitions import definitions_of
 from ggshell.connectors.postgres.load_job import JobSetup, prepare_source
 from ggshell.connectors.postgres.schema_dump import read_dump
 from ggshell.connectors.postgres.session import execute
-from ggshell.connectors.postgres.table_copy import TableCopy
 from ggshell.errors import DatabaseError, NotFoundError, UsageError
 from ggshell.pipeline.load.databases import Definitions, SourceTable
 from ggshell.pipeline.load.tasks import RunTask
@@ -74,9 +74,9 @@ class PostgresLoadSnapshot:
         self._patterns = patterns
         self._target = target
         self._pause = pause
-        self._copy = self._stable()
-        self._connection = self._copy.connection
-        self.csn = self._copy.csn
+        self._held = self._stable()
+        self._connection = self._held.connection
+        self.csn = self._held.csn
         self.divides = self._connection.info.server_version >= TID_RANGES_SINCE
         self.encoding = self._encoding()
         self.id = str(execute(self._connection, "SELECT pg_export_snapshot()")[0][0])
@@ -89,21 +89,21 @@ class PostgresLoadSnapshot:
                 return False
         return True
 
-    def _stable(self) -> TableCopy:
+    def _stable(self) -> HeldSnapshot:
         """Take a snapshot and the locks; again if a table was changed in between."""
         for _ in range(ATTEMPTS):
-            copy = TableCopy.open(self._conninfo, "load", self._wait)
-            if copy is None:
+            held = HeldSnapshot.take(self._conninfo, "load", self._wait)
+            if held is None:
                 raise DatabaseError("LOAD was interrupted")
             try:
-                prepare_source(copy.connection)
-                self._rows = self._found(copy.connection)
-                if self._locked(copy.connection):
-                    return copy
+                prepare_source(held.connection)
+                self._rows = self._found(held.connection)
+                if self._locked(held.connection):
+                    return held
             except BaseException:
-                copy.close()
+                held.close()
                 raise
-            copy.close()
+            held.close()
         raise DatabaseError(
             "tables of the source are changed by DDL again and again", hint="stop the DDL, then run LOAD again"
         )
@@ -251,4 +251,4 @@ class PostgresLoadSnapshot:
         ]
 
     def close(self) -> None:
-        self._copy.close()
+        self._held.close()

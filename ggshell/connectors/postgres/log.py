@@ -18,15 +18,24 @@ from typing import Any
 import numpy as np
 
 from ggshell.clock import Clock
-from ggshell.connectors.postgres import ddl_capture_sql, partition_truncates, pgoutput, sequence_values, session, wire
+from ggshell.connectors.postgres import (
+    ddl_capture_sql,
+    partition_truncates,
+    pgoutput,
+    protocol,
+    sequence_values,
+    session,
+    wire,
+)
 from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.encode import encode_runs, make_ready
 from ggshell.connectors.postgres.history import UNKNOWN, History, require_same_history
+from ggshell.connectors.postgres.protocol import HEAD
 from ggshell.connectors.postgres.relations import Images, Keys, Relations, TableObserver, default_images, no_keys
 from ggshell.connectors.postgres.sequence_watch import SequenceWatch
 from ggshell.connectors.postgres.slot import PUBLICATION, SlotStatus, check_slot
 from ggshell.connectors.postgres.truncate_watch import TruncateWatch
-from ggshell.connectors.postgres.wire import COPY_DATA, HEAD, NO_FRAMES, Frames, Inbox
+from ggshell.connectors.postgres.wire import COPY_DATA, NO_FRAMES, Frames, Inbox
 from ggshell.errors import ConnectionLostError, GgsError
 from ggshell.pipeline.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
 from ggshell.pipeline.capture.messages import Messages
@@ -354,7 +363,7 @@ class PostgresLog:
         self._relations.learn_partition(noted.relation, noted.partition)
         if not self._relations.shapes[noted.relation].wanted:
             self._left_out.setdefault(transaction.xid, []).append(noted)
-        row = wire.message(COPY_DATA, pgoutput.truncate_of(message, noted.relation, streamed=streamed))
+        row = protocol.message(COPY_DATA, pgoutput.truncate_of(message, noted.relation, streamed=streamed))
         cache.add(transaction, self._chunk(transaction), Messages.pack([row]))
 
     def _ddl_record(
@@ -373,7 +382,7 @@ class PostgresLog:
         self, message: bytes, kind: int, number: int, data: bytes, transaction: OpenTransaction, cache: TransactionCache
     ) -> None:
         row = pgoutput.record_of(message, kind, number, data, streamed=self._streaming is not None)
-        cache.add(transaction, self._chunk(transaction), Messages.pack([wire.message(COPY_DATA, row)]))
+        cache.add(transaction, self._chunk(transaction), Messages.pack([protocol.message(COPY_DATA, row)]))
 
     def _commit(self, commit: pgoutput.Commit, cache: TransactionCache) -> Committed | None:
         oldest = cache.oldest()

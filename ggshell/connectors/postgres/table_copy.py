@@ -7,31 +7,29 @@ not be exact, because a commit is in the log a moment before other sessions see 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.connectors.connector import DatabaseFacts
 from ggshell.connectors.postgres import describe, session
+from ggshell.connectors.postgres.held_snapshot import HeldSnapshot, ask, check, consume
 from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.vectors import Bytes, ColumnStep, Encoded, Ints, encode_steps
 from ggshell.connectors.table_source import LoadTable, Wait, parents_first
-from ggshell.errors import ConnectionLostError, GgsError, NotFoundError
+from ggshell.errors import NotFoundError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import LONGEST_SHORT, encode_image
 from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
-from ggshell.types import Csn, TableName, parse_lsn, quote, quote_table
+from ggshell.types import TableName, quote, quote_table
 
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 10_000
 SAMPLE_PAGES = 200
 """How many pages of a table are read to estimate its number of rows."""
-_TUPLES, _COPY_OUT = 2, 3
 _LEAVES = """
 SELECT n.nspname, c.relname, c.reltuples, pg_relation_size(c.oid) / current_setting('block_size')::int
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -66,45 +64,21 @@ class TableCopy:
     (microseconds since 1970).
     """
 
-    def __init__(self, connection: Any, csn: Csn, wait: Wait) -> None:
-        self._connection = connection
-        self._pgconn = connection.pgconn
+    def __init__(self, snapshot: HeldSnapshot, wait: Wait) -> None:
+        self._snapshot = snapshot
+        self._connection = snapshot.connection
+        self._pgconn = self._connection.pgconn
         self._wait = wait
         self._ended_early = False
-        self.csn = csn
-        row = execute(connection, _FACTS)[0]
+        self.csn = snapshot.csn
+        row = execute(self._connection, _FACTS)[0]
         self._xid, self.time = str(row[0]), int(row[1])
 
     @classmethod
     def open(cls, conninfo: str, group: str, wait: Wait) -> TableCopy | None:
-        """Take a snapshot, which waits for the transactions that are writing now. None when ``wait`` says to end.
-
-        Raises DatabaseError when wal_level, a privilege or a free slot is missing, and ConnectionLostError.
-        """
-        program = f"ggshell extract {group}"
-        exporter = session.connect(conninfo, replication=True, program=program)
-        try:
-            name = f"ggs_load_{group.lower()}_{os.getpid()}"
-            command = f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT"
-            found = _ask(exporter.pgconn, command, wait)
-            if found is None:
-                return None
-            lsn, snapshot = found.get_value(0, 1).decode(), found.get_value(0, 2).decode()
-            connection = session.connect(conninfo, program=program)
-            try:
-                execute(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                execute(connection, f"SET TRANSACTION SNAPSHOT '{snapshot}'")
-                return cls(connection, Csn(parse_lsn(lsn)), wait)
-            except BaseException:
-                connection.close()
-                raise
-        finally:
-            exporter.close()  # also drops its slot: from here on only the transaction holds the snapshot
-
-    @property
-    def connection(self) -> Any:
-        """The connection whose transaction has the snapshot."""
-        return self._connection
+        """Take a snapshot; None when ``wait`` says to end. Raises what ``HeldSnapshot.take`` raises."""
+        snapshot = HeldSnapshot.take(conninfo, group, wait)
+        return None if snapshot is None else cls(snapshot, wait)
 
     def tables(
         self, patterns: Sequence[str], wanted: Callable[[TableName], bool], keys: Callable[[TableName], tuple[str, ...]]
@@ -187,13 +161,13 @@ class TableCopy:
 
     def close(self) -> None:
         """Release the snapshot."""
-        self._connection.close()
+        self._snapshot.close()
 
     def _lines(self, table: LoadTable, predicate: str) -> Iterator[tuple[bytes, int]]:
         """COPY's text in blocks of whole lines, each with its number of lines."""
         self._ended_early = False
         pgconn, get = self._pgconn, self._pgconn.get_copy_data
-        result = _ask(pgconn, _copy_command(table, predicate), self._wait)
+        result = ask(pgconn, _copy_command(table, predicate), self._wait)
         if result is None:
             self._ended_early = True
             return
@@ -213,11 +187,11 @@ class TableCopy:
             if not self._wait(pgconn.socket):
                 self._ended_early = True
                 return
-            _consume(pgconn)
+            consume(pgconn)
         if parts:
             yield b"".join(parts), len(parts)
         while (last := pgconn.get_result()) is not None:
-            _check(last)
+            check(last)
 
 
 def _copy_command(table: LoadTable, predicate: str) -> str:
@@ -247,47 +221,6 @@ def _batch(
 def _ended(batch: ChangeBatch) -> ChangeBatch:
     (piece,) = batch.pieces
     return batch.take(slice(None), (TransactionPiece(piece.header, 0, piece.count, piece.begins, True),))
-
-
-def _ask(pgconn: Any, command: str, wait: Wait) -> Any:
-    """Send a statement and wait for its first result. None when the wait ends early."""
-    import psycopg
-
-    try:
-        pgconn.send_query(command.encode())
-        pgconn.flush()
-    except psycopg.Error as error:
-        raise _lost(error) from error
-    while pgconn.is_busy():
-        if not wait(pgconn.socket):
-            return None
-        _consume(pgconn)
-    result = pgconn.get_result()
-    _check(result)
-    return result
-
-
-def _consume(pgconn: Any) -> None:
-    import psycopg
-
-    try:
-        pgconn.consume_input()
-    except psycopg.Error as error:
-        raise _lost(error) from error
-
-
-def _check(result: Any) -> None:
-    """Raise the server's refusal as an error."""
-    if result is None:
-        raise ConnectionLostError("the source is not responding")
-    if result.status in (1, _TUPLES, _COPY_OUT):
-        return
-    state = (result.error_field(ord("C")) or b"").decode()
-    raise session.refusal(result.error_message.decode(errors="replace"), state, operational=not state)
-
-
-def _lost(error: Exception) -> GgsError:
-    return ConnectionLostError(f"the connection to the source was lost: {' '.join(str(error).split())}")
 
 
 # Data areas from COPY's text, thousands of rows at once, so that loaded rows look like inserts in the log.

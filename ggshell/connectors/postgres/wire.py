@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from ggshell.connectors.postgres import pgoutput, session
+from ggshell.connectors.postgres.protocol import HEAD, is_plain, message, refusal
 from ggshell.errors import ConnectionLostError, GgsError, LogRefusedError
 
 _HEAD = struct.Struct(">BI")
@@ -32,12 +33,6 @@ _AWAY = ("08", "53", "57")
 START_SECONDS = 30.0
 DRAIN_SECONDS = 0.0003
 """A socket holds a few hundred messages; a server sends that many in about twice this time."""
-GSSAPI_SINCE = 120_000
-
-
-def message(kind: int, body: bytes) -> bytes:
-    """Build one protocol message."""
-    return _HEAD.pack(kind, len(body) + 4) + body
 
 
 class ReplicationWire(Protocol):
@@ -78,19 +73,6 @@ def start(connection: Any, control: Any, command: str) -> tuple[ReplicationWire,
         connection.close()
         raise session.translate(Exception(text))
     return LibpqWire(connection), inbox
-
-
-def is_plain(connection: Any, control: Any) -> bool:
-    """Whether the socket carries the plain protocol. ``control`` is another connection of the same login."""
-    pgconn = connection.pgconn
-    if pgconn.host.startswith((b"/", b"@")):  # TLS and GSSAPI are never used on a Unix socket
-        return True
-    if pgconn.ssl_in_use:
-        return False
-    if connection.info.server_version < GSSAPI_SINCE:
-        return True
-    rows = session.execute(control, "SELECT encrypted FROM pg_stat_gssapi WHERE pid = %s", (pgconn.backend_pid,))
-    return rows == [(False,)]
 
 
 class SocketWire:
@@ -239,18 +221,6 @@ def _lost() -> Any:
         raise ConnectionLostError(f"the connection to the log was lost: {' '.join(str(error).split())}") from error
 
 
-def refusal(body: bytes) -> Exception:
-    """The server's ErrorResponse as the exception that the driver would raise. Each field is one letter and a text."""
-    import psycopg
-
-    fields = {part[:1]: part[1:].decode(errors="replace") for part in body.split(b"\0") if part}
-    try:
-        kind: type[Exception] = psycopg.errors.lookup(fields.get(b"C", ""))
-    except KeyError:
-        kind = psycopg.DatabaseError
-    return kind(fields.get(b"M", "the server gave no reason"))
-
-
 def ended(frames: Frames, number: int) -> ConnectionLostError | None:
     """The reason why the log ended, if the message says that it did. None for notices and the like."""
     kind = frames.data[frames.edges[number]]
@@ -278,8 +248,6 @@ def end_of_log(reason: str, state: str) -> ConnectionLostError:
 # body.
 
 
-HEAD: Final = 5
-"""Size of the head of a protocol message: the type byte and the length."""
 BLOCK: Final = 256 << 10
 COPY_DATA: Final = ord("d")
 

@@ -10,7 +10,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -55,11 +55,15 @@ class Job:
             f"a job of LOAD has ended: exit code {self._process.wait()}", hint="run the same LOAD statement again"
         )
 
-    def close(self) -> None:
-        """End the process; what it has not committed is rolled back."""
+    def end(self) -> None:
+        """Ask the process to end; what it has not committed is rolled back."""
         self.channel.close()
         if self.task is not None:
             self._process.kill()
+
+    def close(self) -> None:
+        """End the process, and wait until it has ended."""
+        self.end()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE_SECONDS)
         if self._process.poll() is None:
@@ -68,22 +72,35 @@ class Job:
 
 
 class Pool:
-    """Some jobs. A job that ends by itself is replaced, and its task counts as failed."""
+    """Up to ``count`` jobs. A job that ends by itself is replaced, and its task counts as failed.
+
+    The first job starts at once, so that it is ready when the first task is known; each other one when a task needs it.
+    """
 
     def __init__(self, program: str, setup: Any, count: int) -> None:
         self._program = program
         self._setup = setup
-        self._jobs: list[Job] = []
+        self._count = count
+        self._jobs = [self._started()]
+
+    def _started(self) -> Job:
         try:
-            for _ in range(count):
-                self._jobs.append(Job(program, setup))
+            return Job(self._program, self._setup)
         except OSError as error:
-            self.close()
             raise ProcessError(f"a job of LOAD cannot be started: {os.strerror(error.errno or 0)}") from error
 
     @property
-    def idle(self) -> Iterator[Job]:
-        return (job for job in self._jobs if job.task is None)
+    def full(self) -> bool:
+        """Whether all jobs work on a task."""
+        return sum(job.task is not None for job in self._jobs) >= self._count
+
+    def order(self, task: Task) -> None:
+        """Give a task to a job. Raises ProcessError."""
+        idle = next((job for job in self._jobs if job.task is None), None)
+        if idle is None:
+            idle = self._started()
+            self._jobs.append(idle)
+        idle.order(task)
 
     def reports(self, seconds: float) -> Sequence[tuple[Task, Report]]:
         """Wait up to some seconds; return the reports that have come, each with its task."""
@@ -96,14 +113,16 @@ class Pool:
             except ProcessError as error:
                 report = Failed(error.message, lost=True)
                 job.close()
-                self._jobs[self._jobs.index(job)] = Job(self._program, self._setup)
+                self._jobs[self._jobs.index(job)] = self._started()
             if isinstance(report, Done | Failed):
                 job.task = None
             found.append((task, report))
         return found
 
     def close(self) -> None:
-        """End all jobs."""
+        """End all jobs, at the same time."""
+        for job in self._jobs:
+            job.end()
         for job in self._jobs:
             job.close()
         self._jobs = []

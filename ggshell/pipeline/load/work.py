@@ -42,11 +42,8 @@ class Work:
     def run(self, schedule: Schedule, what: str) -> None:
         """Run all tasks. Raises DatabaseError for one that fails, ConnectionLostError if a server does not return."""
         while not schedule.finished:
-            for job in list(self._pool.idle):
-                task = schedule.take()
-                if task is None:
-                    break
-                job.order(task)
+            while not self._pool.full and (task := schedule.take()) is not None:
+                self._pool.order(task)
             for task, report in self._pool.reports(TOLD_SECONDS):
                 self._received(schedule, task, report)
             self._tell(what, copying=any(isinstance(each, CopyTask) for each in schedule.running))

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from connectors.postgres.slot_reading import capturing, collect, prepare, values
 
-from ggshell.connectors.postgres import encode, log, session, slot, trandata, wire
+from ggshell.connectors.postgres import encode, log, protocol, session, slot, trandata, wire
 from ggshell.demo.postgres_server import PostgresServer
 from ggshell.errors import CaptureError, ConnectionLostError, DatabaseError
 from ggshell.record.image import decode_image, split_key_update
@@ -216,7 +216,7 @@ def test_an_unencrypted_tcp_connection_is_read_from_its_socket(north: str, north
         session.connect(psycopg.conninfo.make_conninfo(**{**info, "host": "127.0.0.1"})) as control,
         session.connect(psycopg.conninfo.make_conninfo(**{**info, "host": "127.0.0.1"}), replication=True) as log,
     ):
-        assert wire.is_plain(log, control)
+        assert protocol.is_plain(log, control)
 
 
 @pytest.mark.parametrize("ready", [30, 1_000_000])

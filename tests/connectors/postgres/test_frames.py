@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ggshell.connectors.postgres import pgoutput, wire
-from ggshell.connectors.postgres.wire import BLOCK, COPY_DATA, Inbox, ended, message
+from ggshell.connectors.postgres.protocol import message
+from ggshell.connectors.postgres.wire import BLOCK, COPY_DATA, Inbox, ended
 from ggshell.errors import ConnectionLostError
 
 KINDS = b"BCRIUDTSEcAMOY"

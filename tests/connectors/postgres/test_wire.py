@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from processes import until
 
-from ggshell.connectors.postgres import pgoutput, session, wire
-from ggshell.connectors.postgres.wire import COPY_DATA, HEAD, Inbox, LibpqWire, ReplicationWire, SocketWire
+from ggshell.connectors.postgres import pgoutput, protocol, session, wire
+from ggshell.connectors.postgres.protocol import HEAD
+from ggshell.connectors.postgres.wire import COPY_DATA, Inbox, LibpqWire, ReplicationWire, SocketWire
 from ggshell.errors import ConnectionLostError, DatabaseError
 
 COMMAND = "START_REPLICATION SLOT \"s{}\" LOGICAL 0/0 (proto_version '1', publication_names 'p')"
@@ -135,9 +136,9 @@ def test_a_terminated_walsender_is_a_lost_connection(dsn: str, kind: str, monkey
 def test_messages_that_arrive_with_the_servers_response_stay_in_order() -> None:
     """The first block may contain the response, whole messages, and the beginning of one that continues in the next block."""
     ours, servers = socket.socketpair()
-    whole, cut = (wire.message(COPY_DATA, b"w" + bytes(24) + b"B" + size * b"x") for size in (20, 5000))
+    whole, cut = (protocol.message(COPY_DATA, b"w" + bytes(24) + b"B" + size * b"x") for size in (20, 5000))
     plain = SocketWire(SimpleNamespace(pgconn=SimpleNamespace(socket=ours.fileno())))
-    servers.sendall(wire.message(ord("W"), b"\0\0\0") + whole + cut[:3000])
+    servers.sendall(protocol.message(ord("W"), b"\0\0\0") + whole + cut[:3000])
     inbox = Inbox()
     plain.begin("START_REPLICATION", inbox)
     servers.sendall(cut[3000:])
