@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ggshell.durations import DAY
+from ggshell.durations import DAY, counted_seconds
 from ggshell.pipeline.heartbeat.names import PURGE_JOB, UPDATE_JOB
 
 if TYPE_CHECKING:
@@ -42,6 +42,24 @@ class ChangedObject(NamedTuple):
 
     code: str
     text: str
+
+
+def days_text(number: int | None) -> str:
+    """A number of days as text."""
+    return "1 day" if number == 1 else f"{number} days"
+
+
+def frequency_change(seconds: Decimal, verb: str) -> ChangedObject:
+    """The message that the update job was created or changed."""
+    if not seconds:
+        return ChangedObject("OGG-14115", f"Job {UPDATE_JOB} is paused: FREQUENCY is 0.")
+    return ChangedObject("OGG-14005", f"{verb} update job {UPDATE_JOB}: every {counted_seconds(seconds)}.")
+
+
+def purge_change(days: int | None, kept: int | None, verb: str) -> ChangedObject:
+    """The message that the purge job was created or changed."""
+    text = f"{verb} purge job {PURGE_JOB}: every {days_text(days)}, keeping {days_text(kept)}."
+    return ChangedObject("OGG-14018", text)
 
 
 class HeartbeatJob(NamedTuple):

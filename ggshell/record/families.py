@@ -6,7 +6,7 @@ Only certain mismatches are rejected here; whether a single value fits is decide
 from __future__ import annotations
 
 _FAMILIES = {
-    "number": "smallint integer bigint numeric decimal real double float money number",
+    "number": "smallint mediumint int integer bigint numeric decimal real double float money number",
     "truth": "boolean",
     "moment": "date timestamp",
     "clock": "time",

@@ -11,6 +11,7 @@ from ggshell.connectors.connector import Connector
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import Credentials, LoggedIn
     from ggshell.connectors.mysql.appliers import MysqlApplierTarget
+    from ggshell.connectors.mysql.heartbeat_tables import MysqlHeartbeats
     from ggshell.connectors.mysql.source import MysqlSource
     from ggshell.connectors.mysql.table_load import MysqlTables
     from ggshell.connectors.mysql.target import MysqlTarget
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.target_setup import TargetSetup
     from ggshell.parameters.process_parameters import ExtractParameters
     from ggshell.pipeline.apply.applier import Turns
+    from ggshell.pipeline.heartbeat.names import HeartbeatNames
     from ggshell.time_limit import TimeLimit
     from ggshell.types import TableName
 
@@ -94,6 +96,11 @@ class MysqlConnector(Connector):
         from ggshell.connectors.mysql.appliers import open_thread
 
         return open_thread(setup)
+
+    def heartbeat_jobs(self, login: str, names: HeartbeatNames) -> MysqlHeartbeats:
+        from ggshell.connectors.mysql.heartbeat_tables import MysqlHeartbeats
+
+        return MysqlHeartbeats(login, names)
 
 
 CONNECTOR = MysqlConnector()

@@ -18,7 +18,7 @@ from ggshell.connectors.mysql.binlog import events
 from ggshell.connectors.mysql.binlog.events import EventHeader, EventType, TransactionBegin
 from ggshell.connectors.mysql.binlog.plan import TablePlan
 from ggshell.connectors.mysql.binlog.row_events import ROWS
-from ggshell.connectors.mysql.binlog.table_map import table_map, table_name, table_number
+from ggshell.connectors.mysql.binlog.table_map import column_names, table_map, table_name, table_number
 from ggshell.connectors.mysql.encode import CapturedTable, encode_runs, truncate_message
 from ggshell.connectors.mysql.gtids import position_text
 from ggshell.connectors.mysql.log_files import file_number, value_of
@@ -61,6 +61,8 @@ _SILENT: Final = frozenset(
 )
 _LOADS: Final = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.EXECUTE_LOAD_QUERY})
 _ROW_KINDS: Final = frozenset(int(kind) for kind in ROWS)
+_CHECKPOINTS: Final = frozenset({"group_name", "group_key", "log_cmplt_csn", "log_cmplt_xids"})
+"""Columns of a Replicat's checkpoint table and of its transaction table. Each of its transactions changes one of them."""
 _SEQUENCE: Final = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value")
 """The first columns of a sequence of MariaDB, which is logged like a table."""
 
@@ -121,6 +123,8 @@ class MysqlLog:
         self._tables: dict[int, CapturedTable] = {}
         self._maps: dict[int, bytes] = {}
         self._ignored: set[int] = set()
+        self._applied: set[int] = set()
+        self._by_replicat = False
         self._truncated: dict[TableName, int] = {}
         self._current: _Open | None = None
         self._prepared: dict[str, _Open] = {}
@@ -265,7 +269,7 @@ class MysqlLog:
         """Begin a file. After a restart of the server, the numbers of tables start again, and nothing is open."""
         self._format = found
         if found.created:
-            self._tables, self._maps, self._ignored = {}, {}, set()
+            self._tables, self._maps, self._ignored, self._applied = {}, {}, set(), set()
             if self._current is not None:
                 self._drop(cache)
 
@@ -281,6 +285,7 @@ class MysqlLog:
     def _begin(self, begin: TransactionBegin, head: EventHeader, cache: TransactionCache) -> None:
         if self._current is not None:
             self._drop(cache)  # the server ended while it wrote it
+        self._by_replicat = False
         csn = value_of(self._base, self._file, head.start)
         time = begin.commit_time or head.time * _SECOND
         self._current = _Open(begin, csn, cache.begin(csn, csn, time))
@@ -295,6 +300,11 @@ class MysqlLog:
         if number in self._tables:  # rows that were read before keep the former table
             self._tables = {known: table for known, table in self._tables.items() if known != number}
         self._ignored.discard(number)
+        self._applied.discard(number)
+        if set(column_names(event)) >= _CHECKPOINTS:
+            self._applied.add(number)
+            self._ignored.add(number)
+            return
         if not self._rules.wanted(name):
             self._ignored.add(number)
             return
@@ -309,6 +319,7 @@ class MysqlLog:
     def _row(self, event: bytes, cache: TransactionCache) -> None:
         number = table_number(event)
         if number in self._ignored:
+            self._by_replicat = self._by_replicat or number in self._applied
             return
         if number not in self._tables:
             raise CaptureError(f"rows of table {number} precede its description in the binary log", code=events.DAMAGED)
@@ -374,7 +385,10 @@ class MysqlLog:
         self._add(truncate_message(event[: events.HEADER_SIZE], number), cache)
 
     def _commit(self, head: EventHeader, cache: TransactionCache) -> Committed | None:
-        """End the transaction that is being read."""
+        """End the transaction that is being read. That of a Replicat is left out, so that two directions do not loop."""
+        if self._by_replicat:
+            self._drop(cache)
+            return None
         self._flush(cache)
         current, self._current = self._current, None
         if current is None:

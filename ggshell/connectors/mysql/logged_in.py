@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
+    from ggshell.connectors.heartbeat_tables import HeartbeatTables
     from ggshell.pipeline.compare.tables import ComparedDatabase
+    from ggshell.pipeline.heartbeat.names import HeartbeatNames
     from ggshell.time_limit import TimeLimit
 
 
@@ -59,6 +61,11 @@ class MysqlLogin(LoggedIn):
         from ggshell.connectors.mysql import checkpoint_sql
 
         yield SqlCheckpointTables(checkpoint_sql, self.connection)
+
+    def heartbeat_tables(self, names: HeartbeatNames) -> HeartbeatTables:
+        from ggshell.connectors.mysql.heartbeat_tables import MysqlHeartbeatTables, database_of
+
+        return MysqlHeartbeatTables(self.connection, names, database_of(self.conninfo))
 
     def comparison(self) -> ComparedDatabase:
         from ggshell.connectors.mysql.compare_side import MysqlComparison

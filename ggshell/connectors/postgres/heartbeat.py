@@ -17,12 +17,14 @@ from ggshell.connectors.heartbeat_tables import (
     HeartbeatState,
     HeartbeatTableChanges,
     HeartbeatTableSettings,
+    frequency_change,
+    purge_change,
 )
 from ggshell.connectors.postgres import heartbeat_sql as sql
 from ggshell.connectors.postgres.describe import table_id
 from ggshell.connectors.postgres.heartbeat_sql import UTC_NOW
 from ggshell.connectors.postgres.session import execute, transaction
-from ggshell.durations import DAY, counted_seconds
+from ggshell.durations import DAY
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.monitoring.heartbeat_lag import Lag, Way, lag_of
 from ggshell.pipeline.heartbeat.names import (
@@ -78,11 +80,6 @@ def add(
     return made
 
 
-def _days(number: int | None) -> str:
-    """A number of days as text."""
-    return "1 day" if number == 1 else f"{number} days"
-
-
 def _tables(
     connection: psycopg.Connection[Any],
     names: HeartbeatNames,
@@ -111,12 +108,7 @@ def _procedures(
         execute(connection, statement)
     made.append(ChangedObject("OGG-14017", f"Created purge procedure {names.of(sql.PURGE_PROCEDURE)}."))
     _set_job(connection, names, PURGE_JOB, Decimal(settings.purge_days) * DAY, settings.retention_days)
-    made.append(
-        ChangedObject(
-            "OGG-14018",
-            f"Created purge job {PURGE_JOB}: every {_days(settings.purge_days)}, keeping {_days(settings.retention_days)}.",
-        )
-    )
+    made.append(purge_change(settings.purge_days, settings.retention_days, "Created"))
 
 
 def _source(
@@ -135,13 +127,7 @@ def _source(
     made.append(ChangedObject("OGG-14003", f"Populated heartbeat seed table {names.seed}."))
     made.append(ChangedObject("OGG-14004", f"Created update procedure {names.of(sql.UPDATE_PROCEDURE)}."))
     _set_job(connection, names, UPDATE_JOB, settings.frequency, None)
-    made.append(_frequency(settings.frequency, "Created"))
-
-
-def _frequency(seconds: Decimal, verb: str) -> ChangedObject:
-    if not seconds:
-        return ChangedObject("OGG-14115", f"Job {UPDATE_JOB} is paused: FREQUENCY is 0.")
-    return ChangedObject("OGG-14005", f"{verb} update job {UPDATE_JOB}: every {counted_seconds(seconds)}.")
+    made.append(frequency_change(settings.frequency, "Created"))
 
 
 def _views(connection: psycopg.Connection[Any], names: HeartbeatNames, made: list[ChangedObject]) -> None:
@@ -181,16 +167,12 @@ def alter(
             _source(connection, names, now._replace(frequency=frequency), made)
         elif changes.frequency is not None and changes.target_only is not True:
             _set_job(connection, names, UPDATE_JOB, changes.frequency, None)
-            made.append(_frequency(changes.frequency, "Changed"))
+            made.append(frequency_change(changes.frequency, "Changed"))
         if changes.retention_days is not None or changes.purge_days is not None:
             days = changes.purge_days if changes.purge_days is not None else now.purge_days
             _set_job(connection, names, PURGE_JOB, Decimal(days) * DAY, changes.retention_days)
             kept = changes.retention_days if changes.retention_days is not None else now.retention_days
-            made.append(
-                ChangedObject(
-                    "OGG-14018", f"Changed purge job {PURGE_JOB}: every {_days(days)}, keeping {_days(kept)}."
-                )
-            )
+            made.append(purge_change(days, kept, "Changed"))
     return made
 
 

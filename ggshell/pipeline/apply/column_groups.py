@@ -192,6 +192,8 @@ def order_of(type_name: str) -> Order | None:
         return None if lowered.startswith("money") else _number
     if kind == "clock":
         return None if "with time zone" in lowered else _text
+    if lowered.startswith(("tinyint", "year")):
+        return _number
     if kind in ("uuid", "bytes"):
         return _text
     if lowered.startswith(("timestamp", "datetime")):

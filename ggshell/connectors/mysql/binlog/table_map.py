@@ -235,6 +235,15 @@ def _name(event: bytes, place: int) -> tuple[TableName, int]:
     return TableName(owner, event[place + 1 : place + 1 + size].decode()), place + size + 2
 
 
+def column_names(event: bytes) -> tuple[str, ...]:
+    """The names of the columns of a table map event; none if the log does not have them."""
+    _, place = _name(event, HEADER_SIZE + 8)
+    count, place = packed(event, place)
+    size, place = packed(event, place + count)
+    fields = dict(_fields(event, place + size + (count + 7) // 8))
+    return tuple(name.decode() for name in _texts(fields.get(Field.COLUMN_NAME, b"")))
+
+
 def table_map(event: bytes) -> TableMap:
     """Read a table map event, without its checksum.
 
