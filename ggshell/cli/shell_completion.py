@@ -25,7 +25,9 @@ DEMO_OPTIONS = {
     "down": ("--remove", "--home", "--help"),
 }
 MOVE_OPTIONS = {
-    **dict.fromkeys(("check", "prepare"), ("--from", "--to", "--schemas", "--jobs", "--accept", "--home", "--help")),
+    **dict.fromkeys(
+        ("check", "prepare"), ("--from", "--to", "--schemas", "--jobs", "--accept", "--groups", "--home", "--help")
+    ),
     **dict.fromkeys(("load", "follow", "verify", "status", "finish"), ("--home", "--help")),
     **dict.fromkeys(("switch", "back"), ("--limit", "--home", "--help")),
 }

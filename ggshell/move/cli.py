@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from ggshell.move import steps
 from ggshell.move.check import check_aliases
 from ggshell.move.draining import Drain
 from ggshell.move.findings import FindingSeverity
-from ggshell.move.request import MoveRequest
+from ggshell.move.request import GROUPS, LONGEST_GROUPS, MoveRequest
 from ggshell.move.scripts import pair_of
 from ggshell.move.state import MoveFile
 from ggshell.move.switching import DRAIN_SECONDS, switch
@@ -128,8 +129,9 @@ def _request(home: Home, options: argparse.Namespace) -> MoveRequest:
     """Return the request of the options, or the one that was prepared. Raises UsageError without either."""
     schemas = tuple(part for part in (options.schemas or "").split(",") if part)
     found = MoveFile(home.root).find()
+    groups = options.groups or (found.request.groups if found else GROUPS)
     if options.source and options.target:
-        return MoveRequest(options.source, options.target, schemas, options.jobs)
+        return MoveRequest(options.source, options.target, schemas, options.jobs, groups)
     if found is None:
         raise UsageError("the databases are not known", hint="use --from ALIAS --to ALIAS")
     return found.request
@@ -192,6 +194,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _groups(text: str) -> str:
+    """Return how group names begin. Raises ArgumentTypeError for what cannot be part of a name."""
+    if not re.fullmatch(f"[A-Za-z][A-Za-z0-9]{{0,{LONGEST_GROUPS - 1}}}", text):
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a valid name: a letter, then up to {LONGEST_GROUPS - 1} letters and digits"
+        )
+    return text.upper()
+
+
 def _add_request(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", metavar="ALIAS", help="alias of the source in the credential store")
     parser.add_argument("--to", dest="target", metavar="ALIAS", help="alias of the target")
@@ -202,5 +213,11 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         default=(),
         metavar="CODE,...",
         help="errors of the check that do not prevent this move, such as GGS-01034",
+    )
+    parser.add_argument(
+        "--groups",
+        type=_groups,
+        metavar="NAME",
+        help=f"how the names of the groups begin, if another database of the server is being moved (default: {GROUPS})",
     )
     parser.add_argument("--jobs", type=int, default=4, help="parallel jobs of the load (default: 4)")

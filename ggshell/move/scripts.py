@@ -16,11 +16,6 @@ from ggshell.move.request import MoveRequest
 from ggshell.types import Csn, TableName, display_part
 
 CHECKPOINTS: Final = TableName(OWN_SCHEMA, "move_checkpoints")
-MANAGER: Final = (
-    "AUTORESTART ER MV*, RETRIES 10, WAITMINUTES 1\n"
-    "PURGEOLDEXTRACTS ./dirdat/m1, USECHECKPOINTS\nPURGEOLDEXTRACTS ./dirdat/m2, USECHECKPOINTS\n"
-)
-"""The parameter file of Manager, if the home has none: a move can take days."""
 _RUNNING: Final = (ProcessState.STARTING, ProcessState.RUNNING)
 
 
@@ -41,8 +36,16 @@ class Pair(NamedTuple):
 def pair_of(request: MoveRequest, direction: Direction) -> Pair:
     """Return the groups of a direction."""
     if direction is Direction.FORWARD:
-        return Pair("MVEXT1", "MVREP1", "./dirdat/m1", request.source, request.target)
-    return Pair("MVEXT2", "MVREP2", "./dirdat/m2", request.target, request.source)
+        return Pair(f"{request.groups}EXT1", f"{request.groups}REP1", "./dirdat/m1", request.source, request.target)
+    return Pair(f"{request.groups}EXT2", f"{request.groups}REP2", "./dirdat/m2", request.target, request.source)
+
+
+def manager_parameters(request: MoveRequest) -> str:
+    """Return the parameter file of Manager, if the home has none: a move can take days."""
+    return (
+        f"AUTORESTART ER {request.groups}*, RETRIES 10, WAITMINUTES 1\n"
+        "PURGEOLDEXTRACTS ./dirdat/m1, USECHECKPOINTS\nPURGEOLDEXTRACTS ./dirdat/m2, USECHECKPOINTS\n"
+    )
 
 
 def extract_parameters(pair: Pair, schemas: Sequence[str]) -> str:

@@ -17,7 +17,15 @@ from ggshell.home.home import Home
 from ggshell.move.databases import Sides, connected
 from ggshell.move.draining import Drain
 from ggshell.move.request import MoveRequest
-from ggshell.move.scripts import MANAGER, Pair, Present, Scripts, extract_parameters, pair_of, replicat_parameters
+from ggshell.move.scripts import (
+    Pair,
+    Present,
+    Scripts,
+    extract_parameters,
+    manager_parameters,
+    pair_of,
+    replicat_parameters,
+)
 from ggshell.move.state import MoveFile, MoveState, Step
 from ggshell.trail.name import TrailName
 
@@ -50,9 +58,10 @@ def prepare(means: Means, request: MoveRequest) -> None:
     """Begin to capture the changes of the source, and close the target to clients."""
     file = MoveFile(means.home.root)
     found = file.find()
-    if found is not None and (found.request.source, found.request.target) != (request.source, request.target):
+    if found is not None and found.request.identity != request.identity:
         raise StateError(
-            f"a move from {found.request.source} to {found.request.target} has begun in this home",
+            f"a move from {found.request.source} to {found.request.target} with groups {found.request.groups}* has begun"
+            " in this home",
             code="GGS-01253",
             hint="finish it with ggshell move finish, or use another home for this move",
         )
@@ -77,7 +86,7 @@ def prepare(means: Means, request: MoveRequest) -> None:
         _write(means, pair.extract, extract_parameters(pair, schemas))
         _write(means, pair.replicat, replicat_parameters(pair, schemas))
     if not means.home.parameters("MGR").exists():
-        _write(means, "MGR", MANAGER)
+        _write(means, "MGR", manager_parameters(request))
     means.run("prepare", Scripts(means.home, request, present).prepare())
     file.put(state.with_step(Step.PREPARE))
 
@@ -179,7 +188,7 @@ def finish(means: Means) -> None:
             else:
                 file.unlink(missing_ok=True)
     manager = means.home.parameters("MGR")
-    if manager.exists() and manager.read_text(encoding="utf-8") == MANAGER:
+    if manager.exists() and manager.read_text(encoding="utf-8") == manager_parameters(state.request):
         manager.unlink()
     stored.remove()
 
@@ -201,7 +210,7 @@ def _require_nothing_registered(present: Present) -> None:
         raise ConflictError(
             f"{' and '.join(sorted(present.registered))} of another move is registered in these servers",
             code="GGS-01266",
-            hint="finish that move first: databases of one server are moved one after the other",
+            hint="finish that move first, or, for another database of the server, name the groups of this one: --groups M2",
         )
 
 

@@ -10,7 +10,7 @@ from ggshell.check.cli import check_sources
 from ggshell.connectors.move_side import Direction
 from ggshell.home.home import Home
 from ggshell.move.request import MoveRequest
-from ggshell.move.scripts import MANAGER, Scripts, extract_parameters, pair_of, replicat_parameters
+from ggshell.move.scripts import Scripts, extract_parameters, manager_parameters, pair_of, replicat_parameters
 from ggshell.types import Csn, TableName
 
 SCHEMAS = ("shop", "Mixed Case", "öde", "select")
@@ -30,7 +30,7 @@ def test_parameter_files_are_valid(direction: Direction) -> None:
 
 
 def test_the_parameter_file_of_manager_is_valid() -> None:
-    assert check_sources([("mgr.prm", MANAGER)]).findings == []
+    assert check_sources([("mgr.prm", manager_parameters(MoveRequest("north", "south")))]).findings == []
 
 
 def test_obey_files_are_valid(tmp_path: Path) -> None:
