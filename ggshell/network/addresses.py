@@ -11,6 +11,7 @@ from ggshell.network.service_url import ServiceUrl
 TARGETS: Final = "/services/v2/targets"
 SOURCES: Final = "/services/v2/sources"
 _SCHEMES: Final = {"ws": "http", "wss": "https", "ogg": "https"}
+_LONGEST_TRAIL: Final = 255
 _PORTS: Final = {"ws": 80, "wss": 443, "ogg": 443}
 
 
@@ -61,6 +62,10 @@ def parse_receiver(text: str, endpoint: str = TARGETS, *, needs_trail: bool = Tr
         )
     if len(trails) != 1 and (needs_trail or trails):
         raise UsageError(f"{text[:200]} does not name a trail", hint="add ?trail=NAME")
+    if any(not each.isprintable() or len(each) > _LONGEST_TRAIL for each in trails):
+        raise UsageError(
+            f"{text[:200]} does not name a valid trail", hint="use ?trail=NAME, such as ?trail=./dirdat/ea"
+        )
     service = ServiceUrl(_SCHEMES[parts.scheme], host, port or _PORTS[parts.scheme])
     if not service.is_secure and not service.is_local:
         raise UsageError(f"{text[:200]} would send the trail unencrypted over the network", hint="use wss://")
