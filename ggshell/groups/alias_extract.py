@@ -22,10 +22,11 @@ from ggshell.home.home import Home
 from ggshell.network.addresses import ReceiverAddress, parse_source
 from ggshell.network.dialing import DEFAULT_SOCKET, dial
 from ggshell.network.opening import ExtractAction, ExtractAnswer
-from ggshell.network.remote_extract import ask_for_extract
+from ggshell.network.remote_extract import Wait, ask_for_extract
 from ggshell.trail.name import TrailName
 
 _LONGEST_NAME: Final = 255
+_WAIT_SECONDS: Final = 1.0
 
 
 def run_alias(context: GroupContext) -> None:
@@ -36,20 +37,25 @@ def run_alias(context: GroupContext) -> None:
         waiting = {"status": f"Waiting for {where}", "read": {}, "write": [], "slot": {}}
         return {**waiting, **state.answer_of_source(None)}
 
+    def wait(descriptor: int) -> bool:
+        context.runner.wait([descriptor], _WAIT_SECONDS)
+        return not context.runner.stop_requested
+
     def start() -> ExtractAnswer:
         try:
-            return _ask(context, ExtractAction.START)
+            return ask_source(
+                context.home, context.group, context.checkpoint.options, context.clock, ExtractAction.START, wait
+            )
         except ConnectionLostError as error:
             state.failed(error)
             raise
 
     context.verb("STATUS", status, live=status)
     answer = attempt(context, start)
-    if answer is None:
-        return  # stopped before the source has answered
-    _settle(context, answer)
-    recvpath.receive(context)
-    _stop(context)
+    if answer is not None:
+        _settle(context, answer)
+        recvpath.receive(context)
+    _stop(context)  # also if this process is stopped before the source has answered: the Extract may start
 
 
 def source_of(context: GroupContext) -> ReceiverAddress:
@@ -64,18 +70,18 @@ def _settle(context: GroupContext, answer: ExtractAnswer) -> None:
     context.save(context.checkpoint._replace(write=(target,), options=options))
 
 
-def _ask(context: GroupContext, action: ExtractAction) -> ExtractAnswer:
-    return ask_source(context.home, context.group, context.checkpoint.options, context.clock, action)
+def ask_source(
+    home: Home, group: str, options: GroupOptions, clock: Clock, action: ExtractAction, wait: Wait | None = None
+) -> ExtractAnswer:
+    """Have the source home of an alias start, stop or show the passive Extract. ``wait``: as of ``ask_for_extract``.
 
-
-def ask_source(home: Home, group: str, options: GroupOptions, clock: Clock, action: ExtractAction) -> ExtractAnswer:
-    """Have the source home of an alias start, stop or show the passive Extract. Raises GgsError."""
+    Raises GgsError."""
     address = parse_source(options.source, needs_trail=False)
     access = access_of(home, options)
     link = dial(address, home, clock, access, DEFAULT_SOCKET._replace(proxy=proxy_of(home, options)))
     with contextlib.closing(link):
         alias = sender_of(home, group, clock, access)
-        return ask_for_extract(link, address.where, alias, options.alias_of, action)
+        return ask_for_extract(link, address.where, alias, options.alias_of, action, wait)
 
 
 def _target(context: GroupContext, answer: ExtractAnswer) -> WriteCheckpoint:
@@ -115,7 +121,7 @@ def _require_unwritten(context: GroupContext, home: Home, name: TrailName) -> No
 def _stop(context: GroupContext) -> None:
     """Have the passive Extract stopped; if the source home cannot be reached, it captures until it is stopped there."""
     try:
-        _ask(context, ExtractAction.STOP)
+        ask_source(context.home, context.group, context.checkpoint.options, context.clock, ExtractAction.STOP)
     except ConnectionLostError as error:
         context.report.event(Severity.WARNING, error.code, f"The passive Extract is not stopped: {error}.")
     except GgsError as error:

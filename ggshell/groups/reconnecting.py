@@ -81,6 +81,8 @@ def attempt(context: GroupContext, action: Callable[[], T]) -> T | None:
         try:
             found = action()
         except ConnectionLostError as error:
+            if context.runner.stop_requested:
+                return None
             _pause(context, backoff, error)
             continue
         connected(context, backoff)

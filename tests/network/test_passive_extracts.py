@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from ggshell.demo.processes import end_processes
 from ggshell.groups.purge import purge, received_rules
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
-from ggshell.home.process_file import ProcessState
+from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.network.trail_readers import readers_of
 from ggshell.trail.name import TrailName
 
@@ -166,3 +168,20 @@ def test_an_alias_waits_for_a_source_that_cannot_be_reached(homes: PassiveHomes)
     homes.at_source("STOP SERVICE")
     homes.run("STOP EXTRACT fina")
     assert "The passive Extract is not stopped" in homes.report()
+
+
+def test_an_alias_stops_while_the_source_starts_its_passive_extract(homes: PassiveHomes) -> None:
+    homes.write(5)
+    homes.add_alias()
+    manager = read_process_file(Home(homes.source.home).manager)
+    assert manager is not None
+    os.kill(manager.pid, signal.SIGSTOP)
+    try:
+        homes.run("START EXTRACT fina")
+        began = SystemClock().steady()
+        homes.run("STOP EXTRACT fina")
+        assert SystemClock().steady() - began < 30
+    finally:
+        os.kill(manager.pid, signal.SIGCONT)
+    homes.run("START EXTRACT fina")
+    homes.until_equal()
