@@ -25,7 +25,7 @@ CONNECTION: Final = "connection"
 """The key in the scope's state of the connection itself, for what ASGI has no message for."""
 MOST_PARTS: Final = 1024
 """How many parts a message may have: parts without data would otherwise be kept without limit."""
-_AWAITED: Final = 128 << 10
+_AWAITED: Final = 512 << 10
 """How many bytes of a long message are received at once. Linux holds at least as many for a connection."""
 _READ_AHEAD: Final = 32 << 10
 """How many bytes of a message TLS may have taken from the socket without passing them on: less than two of its records."""
