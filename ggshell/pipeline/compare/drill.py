@@ -9,11 +9,11 @@ table therefore cost little more than the same number next to each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 RANGE_ROWS = 20_000
 BUCKETS = 1024
@@ -50,6 +50,10 @@ class Difference:
         return DifferenceKind.EXTRA if self.source is None else DifferenceKind.CHANGED
 
 
+LOOK_SECONDS: Final = 0.5
+"""How long Ctrl-C may stay unnoticed: Python misses a signal that arrives just before a thread begins to wait."""
+
+
 class Pair:
     """The two sides of a table, which are queried in parallel."""
 
@@ -62,6 +66,8 @@ class Pair:
         sides = self.source, self.target
         try:
             answers = [self._pool.submit(ask, side) for side in sides]
+            while wait(answers, LOOK_SECONDS).not_done:
+                continue
             return answers[0].result(), answers[1].result()
         except KeyboardInterrupt:
             for side in sides:
