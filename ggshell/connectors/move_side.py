@@ -85,6 +85,11 @@ class MoveSide(Protocol):
         """Whether new sessions are read-only by default."""
         ...
 
+    @property
+    def captures_ddl(self) -> bool:
+        """Whether the event triggers exist and are enabled that write DDL to the log."""
+        ...
+
     def sequences(self, schemas: Sequence[str]) -> list[SequenceValue]:
         """Return the exact values of all sequences of some schemas."""
         ...

@@ -139,11 +139,23 @@ def verify(means: Means) -> None:
     file, state = _after(means, Step.FOLLOW, "follow")
     with connected(means.home, state.request) as sides:
         state = catch_up(means, file, state, sides)
+        require_capture(state.request, sides)
         require_same_objects(means, state.request, sides)
         schemas = sides.source.with_tables(state.request.schemas)
     means.run("verify", Scripts(means.home, state.request).verify(schemas))
     if state.last is not None:
         file.put(state.with_last_compared())
+
+
+def require_capture(request: MoveRequest, sides: Sides) -> None:
+    """Raise StateError if DDL in one of the databases is not captured, so that the definitions may differ unnoticed."""
+    for alias, side in zip((request.source, request.target), sides, strict=True):
+        if request.schemas and not side.captures_ddl:
+            raise StateError(
+                f"event triggers of ggshell are disabled or missing in {alias}: DDL there is not replicated",
+                code="GGS-01267",
+                hint="enable them with ADD SCHEMATRANDATA, and run what was executed meanwhile in the other database too",
+            )
 
 
 def require_same_objects(means: Means, request: MoveRequest, sides: Sides) -> None:

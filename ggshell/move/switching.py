@@ -16,7 +16,7 @@ from ggshell.errors import ProcessError, StateError
 from ggshell.move.databases import Sides, connected
 from ggshell.move.scripts import pair_of
 from ggshell.move.state import MoveFile, MoveState, Step, Switch
-from ggshell.move.steps import Means, catch_up, require_same_objects, verify
+from ggshell.move.steps import Means, catch_up, require_capture, require_same_objects, verify
 from ggshell.pipeline.compare.tables import ComparedTable, Databases, compare_tables, table_pairs
 from ggshell.types import display_part
 
@@ -52,6 +52,7 @@ def switch(means: Means, clock: Clock, direction: Direction, *, limit: float = D
             return None
         _require_possible(state, direction)
         state = catch_up(means, file, state, sides, limit)
+        require_capture(state.request, sides)
         require_same_objects(means, state.request, sides)
         state = replace(state, closing=direction)
         file.put(state)

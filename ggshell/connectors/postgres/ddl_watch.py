@@ -30,13 +30,25 @@ class DdlWatch:
         """
         secret = ddl_capture_sql.secret(connection)
         self._messages = DdlMessages(secret) if secret is not None else None
-        installed = secret is not None and ddl_capture_sql.fires(connection)
+        self._report_state(secret is not None and ddl_capture_sql.fires(connection))
+
+    def check(self, connection: Any) -> None:
+        """Report it if the event triggers were disabled, dropped, enabled or installed since the last call."""
+        if self._messages is None or not self._installed:
+            self.begin(connection)  # the secret may be another one
+        else:
+            self._report_state(ddl_capture_sql.fires(connection))
+
+    def _report_state(self, installed: bool) -> None:
         if self._installed and not installed:
             text = (
                 "The source does not write DDL statements to its log, so they are not captured although the parameter"
             )
             hint = "DDL includes them: run ADD SCHEMATRANDATA as a superuser to install or enable the event triggers."
             self._tell(Severity.WARNING, "GGS-00581", f"{text} {hint}")
+        elif installed and not self._installed:
+            text = "The source writes DDL statements to its log again. Those that ran meanwhile are not captured: run them on"
+            self._tell(Severity.INFO, "GGS-00581", f"{text} the targets.")
         self._installed = installed
 
     def statement(self, xid: int, content: bytes) -> DdlStatement | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from ggshell.connectors.move_side import MARKERS, OWN_SCHEMA, Direction
-from ggshell.connectors.postgres import describe, sequence_values, slot
+from ggshell.connectors.postgres import ddl_capture_sql, describe, schema_trandata_sql, sequence_values, slot
 from ggshell.connectors.postgres.compare_side import PostgresComparison
 from ggshell.connectors.postgres.session import connect, execute, transaction
 from ggshell.errors import DatabaseError
@@ -137,6 +137,10 @@ class PostgresMoveSide:
     @property
     def is_closed(self) -> bool:
         return bool(execute(self._connection, _IS_CLOSED)[0][0])
+
+    @property
+    def captures_ddl(self) -> bool:
+        return schema_trandata_sql.fires(self._connection) and ddl_capture_sql.fires(self._connection)
 
     def _set_default(self, what: str) -> None:
         name = execute(self._connection, "SELECT current_database()")[0][0]

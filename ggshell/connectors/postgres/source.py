@@ -162,6 +162,8 @@ class PostgresSource(SourceDatabase):
         if status is None:
             return None
         self._tables.check_again(self._control)
+        if self._ddl is not None:
+            self._ddl.check(self._control)
         if self._sequences is not None:
             self._sequences.check(self._control)
         return self._watch.check(status, slot.free_disk(self._control))

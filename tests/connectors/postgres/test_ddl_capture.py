@@ -255,8 +255,17 @@ def test_the_last_deleted_schema_removes_the_triggers_and_a_capture_then_warns(s
         PostgresTableLogging(owner).delete_schema("s")
         assert not ddl_capture_sql.fires(owner)
         told: list[str] = []
-        DdlWatch(lambda found: found, lambda _, code, __: told.append(code)).begin(owner)
-    assert told == ["GGS-00581"]
+        watch = DdlWatch(lambda found: found, lambda severity, code, _: told.append(f"{severity} {code}"))
+        watch.begin(owner)
+        watch.check(owner)
+        assert told == ["WARNING GGS-00581"]
+        PostgresTableLogging(owner).add_schema("s", all_columns=False)
+        watch.check(owner)
+        assert told == ["WARNING GGS-00581", "INFO GGS-00581"]
+        owner.execute("ALTER EVENT TRIGGER ggshell_ddl DISABLE")
+        watch.check(owner)
+        assert told == ["WARNING GGS-00581", "INFO GGS-00581", "WARNING GGS-00581"]
+        PostgresTableLogging(owner).delete_schema("s")
     source.application.execute(ORDERS)
     assert source.captured() == []
 
