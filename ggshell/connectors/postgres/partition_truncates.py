@@ -27,6 +27,9 @@ ROOT_BEGINS, ROOT_ENDS = f"{TRIGGER}_begins", f"{TRIGGER}_ends"
 FUNCTION: Final = f"{SCHEMA}.note_truncate"
 SECRET: Final = f"{SCHEMA}.truncate_secret"
 _SEALED_FROM: Final = "sealed from "
+_COMMENT: Final = """
+SELECT obj_description(p.oid, 'pg_proc') FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+ WHERE n.nspname = %s AND p.proname = %s"""
 _CREATE_FUNCTION: Final = f"""
 CREATE OR REPLACE FUNCTION {FUNCTION} () RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
@@ -65,7 +68,11 @@ INSTALL: Final = (
   END LOOP;
   FOR reader IN SELECT quote_ident(r.rolname) FROM pg_roles r
      WHERE r.rolreplication AND NOT has_schema_privilege(r.oid, '{SCHEMA}', 'USAGE') LOOP
-    EXECUTE format('GRANT USAGE ON SCHEMA {SCHEMA} TO %s', reader);
+    BEGIN
+      EXECUTE format('GRANT USAGE ON SCHEMA {SCHEMA} TO %s', reader);
+    EXCEPTION WHEN insufficient_privilege THEN
+      NULL;  -- the schema belongs to another role, which must grant it
+    END;
   END LOOP;
   IF coalesce(obj_description('{FUNCTION}()'::regprocedure, 'pg_proc'), '') NOT LIKE '{_SEALED_FROM}%' THEN
     EXECUTE format('COMMENT ON FUNCTION {FUNCTION} () IS %L', '{_SEALED_FROM}' || pg_current_wal_insert_lsn());
@@ -89,11 +96,7 @@ def install(connection: psycopg.Connection[Any]) -> str:
     """Create the function in a schema of its own, also in place of one that writes messages without a seal.
 
     Return why that is refused, or an empty text."""
-    is_there, is_sealed = execute(
-        connection,
-        "SELECT to_regprocedure(%s) IS NOT NULL, coalesce(obj_description(to_regprocedure(%s), 'pg_proc') LIKE %s, false)",
-        [f"{FUNCTION}()", f"{FUNCTION}()", f"{_SEALED_FROM}%"],
-    )[0]
+    is_there, is_sealed = bool(execute(connection, _COMMENT, FUNCTION.split("."))), bool(sealed_from(connection))
     try:
         if not is_sealed:
             with transaction(connection):
@@ -105,14 +108,16 @@ def install(connection: psycopg.Connection[Any]) -> str:
     return ""
 
 
-def seal(connection: Any) -> tuple[str | None, int]:
-    """Return the secret of the seal, None without one, and the LSN from which on messages must have it.
+def secret(connection: Any) -> str | None:
+    """Return the secret of the seal, None without one. Raises DatabaseError (GGS-00580) if the user may not read it."""
+    return shared_secret(connection, SECRET, "ADD TRANDATA")
 
-    Raises DatabaseError (GGS-00580) if the user may not read the secret."""
-    found = shared_secret(connection, SECRET, "ADD TRANDATA")
-    text = execute(connection, "SELECT obj_description(to_regprocedure(%s), 'pg_proc')", [f"{FUNCTION}()"])[0][0] or ""
-    place = text.removeprefix(_SEALED_FROM) if text.startswith(_SEALED_FROM) else ""
-    return (found, parse_lsn(place)) if found is not None and place else (None, 0)
+
+def sealed_from(connection: Any) -> int:
+    """Return the LSN from which on messages must have a seal; 0 if the function writes none."""
+    rows = execute(connection, _COMMENT, FUNCTION.split("."))
+    text = str(rows[0][0] or "") if rows else ""
+    return parse_lsn(text.removeprefix(_SEALED_FROM)) if text.startswith(_SEALED_FROM) else 0
 
 
 def remove(connection: psycopg.Connection[Any], part: Member) -> None:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ggshell.connectors.postgres.session import execute
 from ggshell.errors import DatabaseError
 from ggshell.files import read_json
 
+UNREADABLE: Final = "GGS-00580"
 _SEAL = 64
+_MAY_READ: Final = """
+SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"""
 
 
 def sealed(secret: str, body: str) -> str:
@@ -42,16 +46,18 @@ def shared_secret(connection: Any, table: str, statement: str) -> str | None:
     """Return the secret in a table of the source; None without the table.
 
     ``statement``: what grants the right to read it. Raises DatabaseError (GGS-00580) without this right."""
-    if execute(connection, "SELECT to_regclass(%s)", [table])[0][0] is None:
+    may_read = execute(connection, _MAY_READ, table.split("."))
+    if not may_read:
         return None
-    try:
-        rows = execute(connection, f"SELECT secret FROM {table}")
-    except DatabaseError as error:
+    if not may_read[0][0]:
+        schema = table.partition(".")[0]
         raise DatabaseError(
             f"the Extract's user cannot read {table}, which shows that a message in the log is genuine",
-            code="GGS-00580",
-            hint=f"GRANT SELECT ON {table} TO the user, or {statement} again: it grants this to all roles with REPLICATION",
-        ) from error
+            code=UNREADABLE,
+            hint=f"GRANT SELECT ON {table} TO the user, with USAGE ON SCHEMA {schema}; or {statement} again: it grants this to"
+            " all roles with REPLICATION",
+        )
+    rows = execute(connection, f"SELECT secret FROM {table}")
     return str(rows[0][0]) if rows else None
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ggshell.connectors.postgres import partition_truncates
 from ggshell.connectors.postgres.partition_truncates import Noted, noted
-from ggshell.connectors.postgres.sealed_messages import opened
+from ggshell.connectors.postgres.sealed_messages import UNREADABLE, opened
+from ggshell.errors import DatabaseError
 from ggshell.home.events import Severity
 
 Tell = Callable[[Severity, str, str], None]
@@ -28,12 +29,20 @@ class TruncateWatch:
         self._is_told = False
 
     def begin(self, connection: Any) -> None:
-        """Prepare to read. Raises DatabaseError if the Extract's user may not read the secret of the seal."""
+        """Prepare to read. A user who may not read the secret of the seal needs it when the first message arrives."""
         self._connection = connection
-        self._secret, self._sealed_from = partition_truncates.seal(connection)
+        self._sealed_from = partition_truncates.sealed_from(connection)
+        try:
+            self._secret = partition_truncates.secret(connection)
+        except DatabaseError as error:
+            if error.code != UNREADABLE:
+                raise
+            self._secret = None
 
     def read(self, xid: int, lsn: int, content: bytes) -> Noted | None:
-        """Return what a message at a position of the log says; None if it is not genuine. Raises DatabaseError."""
+        """Return what a message at a position of the log says; None if it is not genuine.
+
+        Raises DatabaseError (GGS-00580) if the Extract's user may not read the secret of the seal."""
         if content[:1] == b"{":
             return self._unsealed(lsn, content)
         try:
@@ -47,15 +56,15 @@ class TruncateWatch:
         try:
             return opened([self._secret] if self._secret is not None else [], xid, content)
         except ValueError:
-            known = self._secret
-            if self._connection is not None:
-                self.begin(self._connection)  # the function may have been installed since
+            if self._connection is None:
+                raise
+            known, self._secret = self._secret, partition_truncates.secret(self._connection)  # it may be new
             if self._secret is None or self._secret == known:
                 raise
             return opened([self._secret], xid, content)
 
     def _unsealed(self, lsn: int, content: bytes) -> Noted | None:
-        if self._secret is not None and lsn >= self._sealed_from:
+        if self._sealed_from and lsn >= self._sealed_from:
             self._refuse("it has no seal")
             return None
         try:
@@ -63,7 +72,7 @@ class TruncateWatch:
         except (ValueError, KeyError, TypeError) as error:
             self._refuse(f"its content is not valid: {error}")
             return None
-        if self._secret is None and not self._is_told:
+        if not self._sealed_from and not self._is_told:
             self._is_told = True
             text = f"TRUNCATE of partition {found.table} is captured from a message that every user could have written"
             hint = f"run ADD TRANDATA {found.root or found.table} again to install the current trigger function."

@@ -11,6 +11,7 @@ from slot_reading import capturing, collect, prepare
 
 from ggshell.connectors.postgres import partition_truncates, session, trandata
 from ggshell.connectors.postgres.truncate_watch import TruncateWatch
+from ggshell.errors import DatabaseError
 from ggshell.home.events import Severity
 from ggshell.types import TableName
 
@@ -92,7 +93,30 @@ def test_messages_without_a_seal_are_captured_until_the_function_is_replaced(
     assert _captured(north, source, start, tmp_path) == (1, ["GGS-00589"])
     with session.connect(north) as connection:
         trandata.add(connection, TableName("s", "ev"))
-        assert partition_truncates.seal(connection)[1] > start
+        assert partition_truncates.sealed_from(connection) > start
     source.execute("TRUNCATE s.low")
     source.execute(FORGED)
     assert _captured(north, source, start, tmp_path) == (2, ["GGS-00590"])
+
+
+def test_a_user_who_may_not_read_the_secret_is_refused_at_the_first_message_only(
+    north: str, source: psycopg.Connection[tuple[object, ...]], tmp_path: Path
+) -> None:
+    start = prepare(north, "s.ev")
+    source.execute("CREATE ROLE late LOGIN REPLICATION; GRANT USAGE ON SCHEMA s TO late")
+    try:
+        dsn = f"{north} user=late"
+        source.execute("INSERT INTO s.ev VALUES (1)")
+        assert _captured(dsn, source, start, tmp_path) == (1, [])
+        source.execute(FORGED)
+        assert _captured(dsn, source, start, tmp_path) == (1, ["GGS-00590"])
+        source.execute("TRUNCATE s.low")
+        with pytest.raises(DatabaseError, match=r"cannot read ggshell\.truncate_secret") as refused:
+            _captured(dsn, source, start, tmp_path)
+        assert "GRANT SELECT ON ggshell.truncate_secret" in refused.value.hint
+        with session.connect(north) as connection:
+            for statement in partition_truncates.INSTALL:  # as ADD SCHEMATRANDATA does
+                session.execute(connection, statement)
+        assert _captured(dsn, source, start, tmp_path) == (2, ["GGS-00590"])
+    finally:
+        source.execute("DROP OWNED BY late; DROP ROLE late")
