@@ -6,6 +6,7 @@ import fnmatch
 from typing import TYPE_CHECKING, Any
 
 from ggshell.connectors.mysql.session import execute
+from ggshell.errors import NotFoundError
 from ggshell.types import TableName, split_name
 
 if TYPE_CHECKING:
@@ -33,3 +34,22 @@ def matches(name: TableName, pattern: str) -> bool:
     except ValueError:
         return False
     return fnmatch.fnmatchcase(name.owner, owner) and fnmatch.fnmatchcase(name.name, table)
+
+
+def named_tables(connection: Connection[Any], pattern: str) -> list[TableName]:
+    """Return the tables that a pattern takes. Raises NotFoundError if there are none."""
+    found = [table for table in user_tables(connection) if matches(table, pattern)]
+    if not found:
+        raise NotFoundError(f"no table matches {pattern}", code="GGS-00211", hint="check the name and its case")
+    return found
+
+
+def primary_key(connection: Connection[Any], table: TableName) -> tuple[str, ...]:
+    """Return the columns of a table's primary key; none if it has no primary key."""
+    rows = execute(
+        connection,
+        "SELECT COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+        " AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
+        list(table),
+    )
+    return tuple(str(name) for (name,) in rows)

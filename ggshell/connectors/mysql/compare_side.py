@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ggshell.connectors.mysql.catalog import matches, user_tables
+from ggshell.connectors.mysql.catalog import named_tables
 from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, INTEGERS
 from ggshell.connectors.mysql.repair import script
 from ggshell.connectors.mysql.session import connect, execute, quote_name
@@ -101,10 +101,7 @@ class MysqlComparison(NamedTuple):
     login: str
 
     def tables(self, pattern: str) -> list[TableName]:
-        found = [table for table in user_tables(self.connection) if matches(table, pattern)]
-        if not found:
-            raise NotFoundError(f"no table matches {pattern}", code="GGS-00211", hint="check the name and its case")
-        return found
+        return named_tables(self.connection, pattern)
 
     def own_tables(self) -> set[TableName]:
         found: set[TableName] = set()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.checkpoint_tables import CheckpointTables
     from ggshell.connectors.connector import Connector
     from ggshell.connectors.heartbeat_tables import HeartbeatTables
+    from ggshell.connectors.table_logging import TableLogging
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
     from ggshell.time_limit import TimeLimit
@@ -61,6 +62,11 @@ class MysqlLogin(LoggedIn):
         from ggshell.connectors.mysql import checkpoint_sql
 
         yield SqlCheckpointTables(checkpoint_sql, self.connection)
+
+    def table_logging(self) -> TableLogging:
+        from ggshell.connectors.mysql.table_logging import MysqlTableLogging
+
+        return MysqlTableLogging(self.connection, self.server)
 
     def heartbeat_tables(self, names: HeartbeatNames) -> HeartbeatTables:
         from ggshell.connectors.mysql.heartbeat_tables import MysqlHeartbeatTables, database_of

@@ -93,6 +93,15 @@ def require_captured(connection: Connection[Any], version: ServerVersion) -> Non
         )
 
 
+def opaque_columns(connection: Connection[Any], table: TableName) -> list[tuple[str, str]]:
+    """Return the name and type of the columns of a table whose type the log does not name."""
+    text = (
+        "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+        " AND DATA_TYPE IN %s ORDER BY ORDINAL_POSITION"
+    )
+    return [(str(name), str(kind)) for name, kind in execute(connection, text, [*table, sorted(_OPAQUE_TYPES)])]
+
+
 def require_named_types(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> None:
     """Raise DatabaseError if a column of a wanted table has a type that the log does not name."""
     for schema, table, column, kind in execute(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ggshell.connectors.connector import DatabaseFacts
 from ggshell.connectors.mysql.binlog.cells import Step, assemble
-from ggshell.connectors.mysql.catalog import matches, user_tables
+from ggshell.connectors.mysql.catalog import matches, primary_key, user_tables
 from ggshell.connectors.mysql.column_text import SourceColumn, raw_values, source_columns
 from ggshell.connectors.mysql.log_files import file_number, log_end, value_of
 from ggshell.connectors.mysql.login import parse_login
@@ -145,15 +145,7 @@ class TableSnapshotOfServer:
         columns = self._columns(name)
         for column in columns:
             require_named_type(name, column.name, column.kind)
-        key = keycols or tuple(
-            str(row[0])
-            for row in execute(
-                self._connection,
-                "SELECT COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND"
-                " INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
-                list(name),
-            )
-        )
+        key = keycols or primary_key(self._connection, name)
         names = [column.name for column in columns]
         definition = TableDefinition(
             name,
