@@ -11,7 +11,7 @@ QUICK_EXAMPLES = 20
 QUICK_SEEDS = 8
 """The seeds of a random test in a quick run."""
 
-settings.register_profile(QUICK_PROFILE, max_examples=QUICK_EXAMPLES)
+settings.register_profile(QUICK_PROFILE, max_examples=QUICK_EXAMPLES, deadline=None)
 
 
 def examples(whole: int) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import java_archive
 import pytest
 from forked_processes import REAL, fork_from
+from hypothesis import settings
 from mariadb_servers import FAST, binaries_or_skip, new_schema, private_server
 from object_stores import Bucket, StoreServer, new_bucket, serve_objects
 from servers import new_database
@@ -44,6 +45,9 @@ gc.set_threshold(10_000, 20, 20)
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 # A service of a test checks each of its answers against the declaration of the route; a wrong one becomes an error 500.
 os.environ["GGSHELL_CHECK_ANSWERS"] = "1"
+# How long an example takes depends on what else the machine does.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 # Java's optimizing compiler pays off after minutes; here each Java runs for seconds only.
 SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("JDK_JAVA_OPTIONS", f"{SHORT_LIVED_JAVA} {java_archive.OPTIONS}")

@@ -274,7 +274,7 @@ def test_a_missing_or_binary_file_is_a_clear_error(tmp_path: Path, capsys: pytes
     assert "line 2 is not valid UTF-8" in said
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(st.text(max_size=80), st.sampled_from(["x.oby", "x.prm", "GLOBALS"]))
 @pytest.mark.slow
 def test_any_content_of_a_file_is_checked(text: str, name: str) -> None:

@@ -38,7 +38,7 @@ def text_of(pieces: list[Piece]) -> str:
     return " ".join(piece.text for piece in pieces)
 
 
-@settings(max_examples=examples(600), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(600), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_every_sentence_is_parsed_and_each_of_its_words_is_expected(data: st.DataObject) -> None:
     kind, line = data.draw(st.sampled_from(lines()))

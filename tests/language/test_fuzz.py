@@ -95,7 +95,6 @@ def test_random_statements_give_an_answer_or_an_own_error_in_time(request: pytes
 
     @settings(
         max_examples=1000 * int(request.config.getoption("--rounds")) or 350,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

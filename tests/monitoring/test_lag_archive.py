@@ -62,7 +62,7 @@ def test_a_missing_archive_is_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 3 * 86_400), st.floats(-5, 500)), min_size=1, max_size=40, unique=True))
 def test_percentiles_of_the_archive_are_those_of_its_rows(
     tmp_path_factory: object, written: list[tuple[int, float]]

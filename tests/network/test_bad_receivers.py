@@ -111,7 +111,7 @@ def test_a_connection_that_ends_after_any_byte_of_an_answer_is_a_lost_connection
             pass
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2), st.one_of(st.text(max_size=60), st.binary(max_size=60)))
 def test_whatever_a_receiver_says_the_sender_ends_with_an_error_that_names_it(step: int, message: str | bytes) -> None:
     answers: list[str | bytes] = [CHALLENGE, OPENED]

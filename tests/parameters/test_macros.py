@@ -140,7 +140,7 @@ def test_endless_macro_expansion_is_stopped() -> None:
     assert errors
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(
     st.lists(
         st.sampled_from(

@@ -38,7 +38,7 @@ def rows(parts: Sequence[FirstHalf]) -> list[tuple[int, int]]:
     return sorted((row["moment"].timestamp(), row["number"]) for table in tables for row in table.to_pylist())
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(
     files=st.lists(st.lists(st.integers(0, 10**12), min_size=1, max_size=60), min_size=1, max_size=3),
     size=st.integers(1, 40),

@@ -41,7 +41,7 @@ def receive(stream: bytes, steps: list[int], longest: int = 1 << 20) -> tuple[li
     return found, count
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     frames=FRAMES,
     steps=st.lists(st.integers(1, 70_000), min_size=1, max_size=5),

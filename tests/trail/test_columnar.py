@@ -37,7 +37,7 @@ def rows(draw: st.DrawFn) -> Row:
     return Row(table, kind, b"" if kind is IoType.PURGE_DATA else image, draw(st.integers(0, 1 << 40)))
 
 
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sent=st.lists(st.lists(rows(), min_size=1, max_size=4), min_size=1, max_size=12),
     megabytes=st.sampled_from([200, 1 << 30]),

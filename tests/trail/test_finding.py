@@ -33,7 +33,7 @@ def transaction_begins(name: TrailName) -> list[tuple[TrailPosition, int]]:
     return found
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     csns=st.lists(st.integers(1, 400), min_size=1, max_size=60, unique=True).map(sorted),
     wanted=st.integers(0, 410),

@@ -82,7 +82,7 @@ PLANS = st.lists(
 )
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(PLANS, st.integers(400, 90_000))
 def test_an_independent_reader_reads_random_trails_as_written(
     plan: list[tuple[list[Sent], str]], max_bytes: int

@@ -39,7 +39,7 @@ def written(
     return name, begins, ends
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(
     rows=SIZES, session=st.integers(1, 40), size=st.sampled_from([2000, 1 << 30]), probe=st.sampled_from([100, 1 << 17])
 )
@@ -54,7 +54,7 @@ def test_the_position_after_each_transaction_matches_its_csn(
             assert misplaced(name, place, Csn(csn + 5)) is None
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(rows=SIZES, size=st.sampled_from([2000, 1 << 30]), probe=st.sampled_from([100, 1 << 17]), data=st.data())
 def test_a_position_after_a_later_csn_is_reported_with_the_position_to_continue_from(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int], size: int, probe: int, data: st.DataObject
@@ -70,7 +70,7 @@ def test_a_position_after_a_later_csn_is_reported_with_the_position_to_continue_
     assert found.resume <= begins[csn]
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(rows=SIZES, more=st.integers(1, 40), data=st.data())
 def test_a_position_within_a_record_is_reported(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int], more: int, data: st.DataObject

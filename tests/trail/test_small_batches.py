@@ -35,7 +35,7 @@ def read_from(name: TrailName, place: TrailPosition) -> list[ChangeBatch]:
     return found
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_rows=transactions)
 def test_small_batches_decode_to_the_same_rows(
     given_rows: list[list[Row]], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

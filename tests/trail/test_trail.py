@@ -28,7 +28,7 @@ plans = st.lists(
 )
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(plans, st.integers(200, 4000), st.integers(100, 3000))
 def test_random_transactions_with_rollovers_and_restarts_are_read_back_unchanged(
     plan: list[tuple[list[Row], str]], max_bytes: int, chunk: int

@@ -38,13 +38,13 @@ def batches(draw: st.DrawFn) -> ChangeBatch:
     return make_batch(parts)
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 @given(batches(), st.integers(0, 2**33))
 def test_both_encoders_give_the_same_bytes(batch: ChangeBatch, rba: int) -> None:
     assert bytes(encode_at_once(batch, INDEXES, rba)) == encode_one_by_one(batch, INDEXES, rba)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(batches(), st.integers(0, 2**33))
 def test_the_records_of_a_batch_decode_one_by_one_to_its_rows(batch: ChangeBatch, rba: int) -> None:
     data = bytes(encode_batch(batch, INDEXES, rba))

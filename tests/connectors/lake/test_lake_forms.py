@@ -71,7 +71,7 @@ def with_columns(*columns: Column) -> TableDefinition:
 
 
 @each_form
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=histories, more=histories)
 @pytest.mark.slow
 def test_batches_of_changes_give_the_rows_of_the_changes(

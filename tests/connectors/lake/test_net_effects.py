@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from changes import KEY, arrays, histories, valid
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from single_effects import Effect, Effects, RecordChange, effects
 
@@ -28,13 +28,11 @@ def as_effects(net: NetEffects) -> Effects:
     return Effects(found, net.cleared)
 
 
-@settings(deadline=None)
 @given(histories)
 def test_array_operations_give_the_effects_of_single_changes(changes: list[RecordChange]) -> None:
     assert as_effects(net_effects(arrays(TABLE, changes))) == effects(changes, KEY)
 
 
-@settings(deadline=None)
 @given(before=histories, changes=histories, cuts=st.lists(st.integers(0, 20), max_size=4))
 def test_slices_composed_in_order_give_the_effects_of_the_whole(
     before: list[RecordChange], changes: list[RecordChange], cuts: list[int]

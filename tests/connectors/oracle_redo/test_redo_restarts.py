@@ -76,7 +76,7 @@ def found(rows: list[Read]) -> list[tuple[int, str]]:
     return [(row.csn, (row.after["id"] or b"").decode()) for row in rows]
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 @pytest.mark.slow
 def test_a_restart_at_any_point_returns_everything_once(tmp_path: Path, steps: list[tuple[str, int]]) -> None:

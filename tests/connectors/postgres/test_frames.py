@@ -48,7 +48,7 @@ def received(stream: bytes, cuts: list[int]) -> tuple[list[bytes], list[int]]:
     return found, others
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.lists(messages, min_size=1, max_size=60),
     st.lists(st.integers(0, 1 << 30), max_size=12),

@@ -124,7 +124,7 @@ def check(machine: Machine) -> None:
     assert machine.trail == expected(machine.log, machine.made)
 
 
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), suppress_health_check=list(HealthCheck))
 @given(log=logs, orders=order_lists)
 @pytest.mark.slow
 def test_the_trail_contains_each_committed_transaction_once_in_order(log: list[Entry], orders: list[Order]) -> None:
@@ -138,7 +138,7 @@ def test_the_trail_contains_each_committed_transaction_once_in_order(log: list[E
         check(machine)
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(log=logs, orders=order_lists)
 def test_a_failing_disk_loses_no_rows(log: list[Entry], orders: list[Order]) -> None:
     """A checkpoint that cannot be written is skipped; the previous one stays valid, and no row is lost."""
