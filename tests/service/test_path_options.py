@@ -62,8 +62,11 @@ def test_options_are_set_shown_and_changed(service: RunningService) -> None:
     run("ALTER DISTPATH dp1 OPTIONS AUTORESTART RETRIES 0")
     assert settings(service) == PathSettings(eof_delay=150)
     assert "OPTIONS requires" in run("ALTER DISTPATH dp1 OPTIONS", code=1)
-    for statement in ("TARGET SEQLEN 6", "TARGET FORMAT XML"):
-        assert "Leave it out" in run(f"ALTER DISTPATH dp1 {statement}")
+    for statement, reason in (("SEQLEN 6", "has nine digits"), ("FORMAT XML", "Use CANONICAL")):
+        assert reason in run(f"ALTER DISTPATH dp1 TARGET {statement}", code=1)
+    assert "is not in the range 1 to 2000" in run("ALTER DISTPATH dp1 TARGET SIZEMB 5000", code=3)
+    for statement in ("SEQLEN 9", "FORMAT CANONICAL", "SIZEMB 2000"):
+        assert "altered" in run(f"ALTER DISTPATH dp1 TARGET {statement}")
 
 
 def test_the_service_sets_and_shows_options_and_keeps_no_others(client: ServiceClient, service: RunningService) -> None:
@@ -96,7 +99,10 @@ def test_the_service_sets_the_proxy_of_a_path(client: ServiceClient, service: Ru
     target["proxy"] = {"uri": "http://q:8080", "csAlias": "pat"}
     assert client.patch("/sources/DP1", {"target": target}).status == 200
     assert settings(service) == PathSettings(proxy="http://q:8080", proxy_alias="pat")
-    for wrong in ({"uri": "http://q:8081", "type": "socks5"}, {"uri": "ftp://q"}, {"type": "http"}):
+    target["proxy"] = {"uri": "http://q:8081", "type": "socks5"}
+    assert client.patch("/sources/DP1", {"target": target}).status == 200
+    assert settings(service).proxy == "socks5://q:8081"
+    for wrong in ({"uri": "socks5://q", "type": "http"}, {"uri": "ftp://q"}, {"type": "http"}):
         assert client.patch("/sources/DP1", {"target": {**target, "proxy": wrong}}).status == 400
 
 

@@ -18,6 +18,7 @@ from ggshell.home.checkpoint import Checkpoint, GroupOptions, PathSettings, Writ
 from ggshell.network.proxy_url import Proxy, ProxyKind, parse_proxy
 from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
 
+SEQUENCE_DIGITS = 9
 _ALTERED = {PATH: "Distribution path altered.", RECVPATH: "Receiver path altered."}
 
 
@@ -82,6 +83,11 @@ def alter_size(session: Session, kinds: Kinds, *, path_name: str, megabytes: int
 @command("ALTER RECVPATH TARGET SEQLEN", RECVPATH)
 def alter_form(session: Session, kinds: Kinds, *, path_name: str, canonical: bool = True, number: int = 9) -> Message:
     """Accept the only form of a target trail: the canonical format, and files whose numbers have nine digits."""
+    if number != SEQUENCE_DIGITS:
+        raise UsageError(
+            f"{number} is not a valid SEQLEN: the sequence number of a trail file has nine digits, which every Replicat reads",
+            hint=f"use SEQLEN {SEQUENCE_DIGITS}",
+        )
     return _altered(session, kinds, path_name, lambda found: found.checkpoint)
 
 
