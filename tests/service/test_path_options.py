@@ -64,6 +64,8 @@ def test_options_are_set_shown_and_changed(service: RunningService) -> None:
     assert "OPTIONS requires" in run("ALTER DISTPATH dp1 OPTIONS", code=1)
     for statement, reason in (("SEQLEN 6", "has nine digits"), ("FORMAT XML", "Use CANONICAL")):
         assert reason in run(f"ALTER DISTPATH dp1 TARGET {statement}", code=1)
+    for wrong, most in (("RETRIES 10001", 10_000), ("RETRIES 1 DELAY 86401", 86_400)):
+        assert f"is not in the range 0 to {most}" in run(f"ALTER DISTPATH dp1 OPTIONS AUTORESTART {wrong}", code=1)
     assert "is not in the range 1 to 2000" in run("ALTER DISTPATH dp1 TARGET SIZEMB 5000", code=3)
     for statement in ("SEQLEN 9", "FORMAT CANONICAL", "SIZEMB 2000"):
         assert "altered" in run(f"ALTER DISTPATH dp1 TARGET {statement}")

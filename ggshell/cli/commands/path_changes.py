@@ -19,6 +19,8 @@ from ggshell.network.proxy_url import Proxy, ProxyKind, parse_proxy
 from ggshell.parameters.remote_hosts import COMPRESS_THRESHOLD
 
 SEQUENCE_DIGITS = 9
+_MOST_RETRIES = 10_000
+_LONGEST_DELAY = 86_400
 _ALTERED = {PATH: "Distribution path altered.", RECVPATH: "Receiver path altered."}
 
 
@@ -182,9 +184,13 @@ def alter_options(
     if not autorestart and not critical and eofdelay is None:
         raise UsageError("OPTIONS requires AUTORESTART, CRITICAL or EOFDELAY.", hint="use CRITICAL YES, for example")
 
+    given = dict(zip(map(str, autorestart[::2]), map(int, autorestart[1::2]), strict=True))
+    for name, most in (("RETRIES", _MOST_RETRIES), ("DELAY", _LONGEST_DELAY)):
+        if given.get(name, 0) > most:
+            raise UsageError(f"{name}: {given[name]} is not in the range 0 to {most}")
+
     def changed(settings: PathSettings) -> PathSettings:
         if autorestart:
-            given = dict(zip(autorestart[::2], map(int, autorestart[1::2]), strict=True))
             settings = settings._replace(retries=given["RETRIES"], delay=given.get("DELAY", 0))
         if critical:
             settings = settings._replace(critical=critical == "YES")
