@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.source_log import SourceLog
     from ggshell.connectors.table_source import TableSource
     from ggshell.connectors.target_setup import TargetSetup
+    from ggshell.connectors.type_pairs import KindPairs
     from ggshell.home.home import Home
     from ggshell.monitoring.heartbeat_lag import Lag
     from ggshell.parameters.process_parameters import ExtractParameters
@@ -101,6 +102,10 @@ class Connector:
     def checkpoint_script(self, table: str) -> str:
         """The statements that create a checkpoint table by hand; empty for a kind without checkpoint tables."""
         return ""
+
+    def type_tables(self) -> tuple[KindPairs, ...]:
+        """How values of other kinds arrive in this kind as a target, for docs/types.md."""
+        return ()
 
     # What processes ask
 

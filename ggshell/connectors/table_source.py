@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ggshell.connectors.connector import DatabaseFacts
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import Csn, TableName
 
 Wait = Callable[[int], bool]
@@ -69,6 +74,33 @@ class TableSource(Protocol):
     def snapshot(self, group: str, wait: Wait) -> TableSnapshot | None:
         """Take a snapshot; None if ``wait`` says to end. Raises ConnectionLostError, DatabaseError."""
         ...
+
+
+def loaded_rows(
+    definition: TableDefinition,
+    header: TransactionHeader,
+    buffer: NDArray[np.uint8],
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    *,
+    begins: bool,
+) -> ChangeBatch:
+    """Return rows as inserts of one transaction, which does not end with them.
+
+    ``places``: where the image of each row starts in ``buffer``, and its length.
+    """
+    start, length = places
+    count = len(start)
+    return ChangeBatch(
+        tables=(definition,),
+        table=np.zeros(count, dtype=np.uint16),
+        io_type=np.full(count, int(IoType.INSERT), dtype=np.uint8),
+        position=np.full(count, header.csn.value, dtype=np.uint64),
+        buffer=buffer.tobytes(),
+        start=start,
+        length=length,
+        rba=np.zeros(count, dtype=np.int64),
+        pieces=(TransactionPiece(header, 0, count, begins, False),),
+    )
 
 
 def parents_first(names: Iterable[TableName], parents: Mapping[TableName, Sequence[TableName]]) -> list[TableName]:

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ggshell.demo.server_user import NOBODY, give_to_server
 from ggshell.errors import DatabaseError, NotFoundError
 
-NOBODY = 65534
 BINARIES_VARIABLE = "GGSHELL_MARIADB_BIN"
 SUPERUSER = "root"
 START_SECONDS, STOP_SECONDS, PAUSE_SECONDS = 60.0, 60.0, 0.02
@@ -71,7 +71,7 @@ class MariadbServer:
             return
         for folder in (self.data, self.sockets):
             folder.mkdir(parents=True, exist_ok=True)
-            _give(folder)
+            give_to_server(folder)
         options = ["--no-defaults", f"--datadir={self.data}", "--auth-root-authentication-method=normal"]
         options += ["--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=64M"]
         program = find_program("mariadb-install-db", self.binaries)
@@ -169,12 +169,6 @@ def _user() -> dict[str, Any]:
     if os.geteuid() != 0:
         return {"env": environment}
     return {"env": environment, "user": NOBODY, "group": NOBODY, "extra_groups": []}
-
-
-def _give(folder: Path) -> None:
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-    folder.chmod(0o700 if folder.name.startswith("data") else 0o755)
 
 
 def find_binaries() -> Path:

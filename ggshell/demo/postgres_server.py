@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ggshell.demo.server_user import NOBODY, give_to_server
 from ggshell.errors import ConflictError, DatabaseError, NotFoundError
 
-NOBODY = 65534
 BINARIES_VARIABLE = "GGSHELL_POSTGRES_BIN"
 SUPERUSER = "postgres"
 
@@ -64,7 +64,7 @@ class PostgresServer:
             return
         for folder in (self.data, self.sockets):
             folder.mkdir(parents=True, exist_ok=True)
-            _give(folder)
+            give_to_server(folder)
         options = ["-N", "-U", SUPERUSER, "-E", "UTF8", "--locale=C", "-A", "trust"]
         self._run("initdb", *options, "-D", str(self.data))
         own = ORIGINS if int((self.data / "PG_VERSION").read_text()) >= ORIGINS_SINCE else {}
@@ -83,7 +83,7 @@ class PostgresServer:
         if self.pid() is not None:
             return
         self.sockets.mkdir(parents=True, exist_ok=True)
-        _give(self.sockets)
+        give_to_server(self.sockets)
         self._run("pg_ctl", "-D", str(self.data), "-l", str(self.data / "server.log"), "-w", "-t", "60", "start")
 
     def stop(self, mode: str = "fast") -> None:
@@ -127,12 +127,6 @@ class PostgresServer:
             text = output.read().decode(errors="replace").strip()
         if result.returncode != 0:
             raise DatabaseError(f"{program} failed: {text}", where=str(self.data))
-
-
-def _give(folder: Path) -> None:
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-    folder.chmod(0o700 if folder.name.startswith("data") else 0o755)
 
 
 def find_binaries() -> Path:

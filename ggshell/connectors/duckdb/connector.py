@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.source import SourceDatabase, SourceProcess
     from ggshell.connectors.source_log import SourceLog
     from ggshell.connectors.target_setup import TargetSetup
+    from ggshell.connectors.type_pairs import KindPairs
     from ggshell.parameters.process_parameters import ExtractParameters
     from ggshell.time_limit import TimeLimit
 
@@ -47,6 +48,11 @@ class DuckDbConnector(Connector):
         from ggshell.connectors.duckdb.checkpoint_sql import script
 
         return script(table)
+
+    def type_tables(self) -> tuple[KindPairs, ...]:
+        from ggshell.connectors.duckdb.types import FROM_MARIADB
+
+        return (FROM_MARIADB,)
 
     # What processes ask
 

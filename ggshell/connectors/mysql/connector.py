@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.source import SourceProcess
     from ggshell.connectors.source_log import SourceLog
     from ggshell.connectors.target_setup import TargetSetup
+    from ggshell.connectors.type_pairs import KindPairs
     from ggshell.parameters.process_parameters import ExtractParameters
     from ggshell.pipeline.apply.applier import Turns
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
@@ -58,6 +59,11 @@ class MysqlConnector(Connector):
         from ggshell.connectors.mysql.checkpoint_sql import script
 
         return script(table)
+
+    def type_tables(self) -> tuple[KindPairs, ...]:
+        from ggshell.connectors.mysql.types import FROM_MARIADB, FROM_POSTGRESQL
+
+        return (FROM_POSTGRESQL, FROM_MARIADB)
 
     # What processes ask
 

@@ -12,7 +12,7 @@ from ggshell.connectors.mysql.log_files import base_of, file_number, log_end, lo
 from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.requirements import require_captured, require_named_types, server_identity
 from ggshell.connectors.mysql.session import ServerVersion, connect, server_version
-from ggshell.connectors.mysql.start_position import ReadFrom, Sought, read_from
+from ggshell.connectors.mysql.start_position import ReadFrom, Sought, last_read, read_from
 from ggshell.connectors.mysql.wire import ReplicationWire, server_number
 from ggshell.connectors.source import Places, SourceDatabase, SourceProcess
 from ggshell.home.checkpoint import GroupOptions
@@ -99,19 +99,11 @@ class MysqlSource(SourceDatabase):
     def _sought(self, after: Completed, begin: Csn) -> Sought:
         """The last transaction that was read: in the trail or, later in the log, one of which nothing was captured."""
         options, read = self._context.checkpoint.options, self._context.checkpoint.read
-        last = LastRead(*(options.log_last or (begin.value, "")))
         recovery = read.recovery.csn if isinstance(read.recovery, LogPosition) else 0
-        if last.gtid and after.csn.value > last.csn and base_of(after.csn.value >> 32) != base_of(last.csn >> 32):
-            # Another server took over after the checkpoint: what the trail has of it is read again and dropped.
-            self._last = last
-            return Sought(last, recovery, options.log_server)
-        if after.xids and after.csn.value >= last.csn:
-            gtid = next(iter(after.xids))
-            last = LastRead(after.csn.value, gtid if "-" in gtid else "")
-        elif after.csn.value > last.csn:
-            last = LastRead(after.csn.value, "")
-        self._last = last
-        return Sought(last, recovery, options.log_server)
+        gtid = next(iter(after.xids or ()), "")
+        trail = LastRead(after.csn.value, gtid if "-" in gtid else "")
+        self._last = last_read(LastRead(*(options.log_last or (begin.value, ""))), trail)
+        return Sought(self._last, recovery, options.log_server)
 
     def _report_start(self, after: Completed, found: ReadFrom) -> None:
         text = f"Capture begins after CSN {after.csn}, {found.at.file or 'GTID'} {found.at.gtid or found.at.position}."

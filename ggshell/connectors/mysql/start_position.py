@@ -47,6 +47,17 @@ class Sought(NamedTuple):
     server: str
 
 
+def last_read(noted: LastRead, trail: LastRead) -> LastRead:
+    """Return the last transaction that was read: the checkpoint's, or the one in the trail if it is later in the same log.
+
+    If another server took over after the checkpoint, what the trail has of it is read again and dropped.
+    """
+    other_log = base_of(trail.csn >> 32) != base_of(noted.csn >> 32)
+    if trail.csn < noted.csn or (trail.csn > noted.csn and noted.gtid and other_log):
+        return noted
+    return trail if trail.csn > noted.csn or trail.gtid else noted
+
+
 def read_from(connection: Connection[Any], sought: Sought, server: str, *, mariadb: bool) -> ReadFrom:
     """Return where reading begins. Raises CaptureError if the log no longer contains it."""
     last, files = sought.last, log_files(connection)

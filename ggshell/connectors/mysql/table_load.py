@@ -20,11 +20,10 @@ from ggshell.connectors.mysql.log_files import file_number, log_end, value_of
 from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.requirements import require_named_type
 from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version
-from ggshell.connectors.table_source import LoadTable, Wait, parents_first
+from ggshell.connectors.table_source import LoadTable, Wait, loaded_rows, parents_first
 from ggshell.errors import DatabaseError, NotFoundError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import Column, TableDefinition
-from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import Csn, CsnForm, TableName
 
@@ -188,21 +187,9 @@ def _batch(
     *,
     begins: bool,
 ) -> ChangeBatch:
-    count = len(rows)
-    images = assemble(
-        [_step(index, column, [row[index] for row in rows]) for index, column in enumerate(columns)], count
-    )
-    return ChangeBatch(
-        tables=(definition,),
-        table=np.zeros(count, dtype=np.uint16),
-        io_type=np.full(count, int(IoType.INSERT), dtype=np.uint8),
-        position=np.full(count, header.csn.value, dtype=np.uint64),
-        buffer=images.buffer.tobytes(),
-        start=images.start,
-        length=images.length,
-        rba=np.zeros(count, dtype=np.int64),
-        pieces=(TransactionPiece(header, 0, count, begins, False),),
-    )
+    steps = [_step(index, column, [row[index] for row in rows]) for index, column in enumerate(columns)]
+    images = assemble(steps, len(rows))
+    return loaded_rows(definition, header, images.buffer, (images.start, images.length), begins=begins)
 
 
 def _step(index: int, column: SourceColumn, values: list[bytes | None]) -> Step:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.source import SourceProcess
     from ggshell.connectors.source_log import SourceLog
     from ggshell.connectors.target_setup import TargetSetup
+    from ggshell.connectors.type_pairs import KindPairs
     from ggshell.parameters.process_parameters import ExtractParameters
     from ggshell.pipeline.apply.applier import Turns
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
@@ -60,6 +61,11 @@ class PostgresConnector(Connector):
         from ggshell.connectors.postgres.checkpoint_sql import script
 
         return script(table)
+
+    def type_tables(self) -> tuple[KindPairs, ...]:
+        from ggshell.connectors.postgres.types import FROM_MARIADB
+
+        return (FROM_MARIADB,)
 
     # What processes ask
 

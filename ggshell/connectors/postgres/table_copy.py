@@ -17,12 +17,11 @@ from ggshell.connectors.postgres import describe, session
 from ggshell.connectors.postgres.held_snapshot import HeldSnapshot, ask, check, consume
 from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.vectors import Bytes, ColumnStep, Encoded, Ints, encode_steps
-from ggshell.connectors.table_source import LoadTable, Wait, parents_first
+from ggshell.connectors.table_source import LoadTable, Wait, loaded_rows, parents_first
 from ggshell.errors import NotFoundError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import LONGEST_SHORT, encode_image
-from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import TableName, quote, quote_table
 
@@ -151,8 +150,8 @@ class TableCopy:
         definition = table.definition
         header = TransactionHeader(f"{self._xid}.{number}", self.csn, self.time, self.csn.value)
         held: ChangeBatch | None = None
-        for text, rows in self._lines(table, predicate):
-            batch = _batch(definition, header, text, rows, begins=held is None)
+        for text, _ in self._lines(table, predicate):
+            batch = _batch(definition, header, text, begins=held is None)
             if held is not None:
                 yield held
             held = batch
@@ -201,21 +200,9 @@ def _copy_command(table: LoadTable, predicate: str) -> str:
     return f"COPY (SELECT {columns} FROM {only}{name} {predicate}) TO STDOUT"
 
 
-def _batch(
-    definition: TableDefinition, header: TransactionHeader, text: bytes, rows: int, *, begins: bool
-) -> ChangeBatch:
+def _batch(definition: TableDefinition, header: TransactionHeader, text: bytes, *, begins: bool) -> ChangeBatch:
     found = images_of_copy(text, len(definition.columns))
-    return ChangeBatch(
-        tables=(definition,),
-        table=np.zeros(rows, dtype=np.uint16),
-        io_type=np.full(rows, int(IoType.INSERT), dtype=np.uint8),
-        position=np.full(rows, header.csn.value, dtype=np.uint64),
-        buffer=found.buffer.tobytes(),
-        start=found.start,
-        length=found.length,
-        rba=np.zeros(rows, dtype=np.int64),
-        pieces=(TransactionPiece(header, 0, rows, begins, False),),
-    )
+    return loaded_rows(definition, header, found.buffer, (found.start, found.length), begins=begins)
 
 
 def _ended(batch: ChangeBatch) -> ChangeBatch:
