@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from ggshell.connectors.connector import Connector
+from ggshell.connectors.data_sources import data_source
 from ggshell.home.checkpoint import ReplicatKind
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _KINDS: Final = {
 }
 """The folder of a kind by the beginning of its logins; the first that matches."""
 
+_DRIVERS: Final = {"maria": "mysql", "mysql": "mysql", "maodbc": "mysql", "myodbc": "mysql"}
+"""The folder of a kind by a part of the name of an ODBC driver, in lower case."""
+
 _DELIVERIES: Final = {ReplicatKind.LAKE: "lake"}
 """The folder of a kind that has no logins, by the kind of Replicat that delivers to it."""
 
@@ -33,7 +37,20 @@ def connector_for(*logins: str) -> Connector:
     Of several texts (SOURCEDB and USERID), any may name it.
     """
     texts = [login.strip().lower() for login in logins]
-    return connector_of(next(kind for scheme, kind in _KINDS.items() if any(text.startswith(scheme) for text in texts)))
+    found = next(kind for scheme, kind in _KINDS.items() if any(text.startswith(scheme) for text in texts))
+    return connector_of(_kind_of_data_source(logins) or found if found == _KINDS[""] else found)
+
+
+def _kind_of_data_source(logins: tuple[str, ...]) -> str:
+    """Return the kind that the driver of a data source of ODBC names; empty for logins that name no such source."""
+    for login in logins:
+        name = login.strip().rpartition("@")[2]
+        if name and not set("/:=") & set(name):
+            driver = (data_source(name) or {}).get("driver", "").lower()
+            kind = next((kind for part, kind in _DRIVERS.items() if part in driver), "")
+            if kind:
+                return kind
+    return ""
 
 
 def source_connector(options: GroupOptions) -> Connector:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from ggshell.connectors.data_sources import data_source
 from ggshell.errors import DatabaseError
 from ggshell.hosts import host_and_port
 
@@ -80,11 +81,14 @@ def names_mysql(text: str) -> bool:
 def parse_login(userid: str, password: str | None = None, source: str = "") -> MysqlAddress:
     """Return the login that a statement or a parameter file gives.
 
-    The URL is in ``source``, with the user beside it in ``userid``, or in ``userid``. A user or a password beside the URL
-    takes precedence. Raises DatabaseError.
+    The URL is in ``source``, with the user beside it in ``userid``, or in ``userid``. Instead of a URL, either may name a data
+    source of ODBC (``user@source``). A user or a password beside it takes precedence. Raises DatabaseError.
     """
     text, user = (source, userid) if names_mysql(source) else (userid, "")
-    found = _parse_url(text.strip())
+    named = None if names_mysql(text) else _of_data_source(source or text.strip().rpartition("@")[2])
+    if named is not None:
+        user = userid.strip().partition("@")[0] if source or "@" in userid else ""
+    found = _parse_url(text.strip()) if named is None else named
     if user:
         found = replace(found, user=user)
     if password:
@@ -92,6 +96,22 @@ def parse_login(userid: str, password: str | None = None, source: str = "") -> M
     if not found.user:
         raise DatabaseError(f"{text} has no user", hint=_FORM)
     return found
+
+
+def _of_data_source(name: str) -> MysqlAddress | None:
+    found = data_source(name)
+    if found is None:
+        return None
+    port = found.get("port", str(PORT))
+    if not port.isdigit():
+        raise DatabaseError(f"the port of data source {name}, {port}, is not a number", hint="correct odbc.ini")
+    return MysqlAddress(
+        user=found.get("user", ""),
+        host=found.get("host", "localhost"),
+        port=int(port),
+        database=found.get("dbname", ""),
+        socket=found.get("socket", ""),
+    )
 
 
 def _parse_url(text: str) -> MysqlAddress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import contextlib
 import os
 import re
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ggshell.connectors.data_sources import data_source
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
 from ggshell.links import LINKS, Blocker, Link, Seen
 
@@ -40,14 +40,7 @@ Not for processes: a server that waits for a lock does not read either, and Repl
 """
 _NOT_REACHED: Final = ("connection refused", "could not translate host name", "no route to host", "timeout expired")
 _UNREACHABLE: Final = "start the server, or correct host and port of the login: ALTER CREDENTIALSTORE REPLACE USER …"
-_ODBC_NAMES = {
-    "host": ("servername", "hostname", "server", "host"),
-    "port": ("portnumber", "port"),
-    "dbname": ("database", "db"),
-    "user": ("logonid", "username", "user", "uid"),
-}
-
-
+_ODBC_FIELDS = ("host", "port", "dbname", "user")
 _FILES = ("passfile", "servicefile", "sslcert", "sslcrl", "sslcrldir", "sslkey", "sslkeylogfile", "sslrootcert")
 """The parameters of a connection string that name a file or a folder."""
 _NO_FILES = ("system",)
@@ -97,20 +90,9 @@ def files_of(home: Path, login: str) -> tuple[Path, ...]:
 
 
 def _data_source(name: str) -> dict[str, Any]:
-    candidates = [os.environ.get("ODBCINI", ""), "odbc.ini", str(Path.home() / ".odbc.ini"), "/etc/odbc.ini"]
-    for candidate in filter(None, candidates):
-        parser = configparser.ConfigParser(strict=False, interpolation=None)
-        try:
-            parser.read(candidate)
-        except configparser.Error as error:
-            raise DatabaseError(f"{candidate} cannot be read: {error}") from error
-        if parser.has_section(name):
-            section = {key.lower(): value for key, value in parser.items(name)}
-            found = {
-                field: next((section[key] for key in keys if key in section), None)
-                for field, keys in _ODBC_NAMES.items()
-            }
-            return {field: value for field, value in found.items() if value}
+    found = data_source(name)
+    if found is not None:
+        return {field: value for field, value in found.items() if field in _ODBC_FIELDS}
     if LOGIN.fullmatch(name):
         raise DatabaseError(
             f"{name} is a login, not a data source", hint=f"specify it in USERID: DBLOGIN USERID {name} PASSWORD …"

@@ -105,3 +105,19 @@ def test_dblogin_shows_the_server_and_its_tables(mariadb: str, shell: Shell) -> 
     assert answer.code == 0, answer.out + answer.err
     assert "Successfully logged into database." in answer.out
     assert "MariaDB 1" in answer.out
+
+
+def test_a_data_source_of_odbc_names_the_server_and_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "odbc.ini"
+    file.write_text(
+        "[Shop]\nDriver = MariaDB ODBC 3.1 Driver\nSERVER = db1\nPORT = 3307\nDATABASE = shop\nUID = scott\n"
+        "[wrong]\nDriver = libmaodbc.so\nPORT = x\n[pg]\nDriver = PostgreSQL\nServername = db2\nDatabase = hr\n"
+    )
+    monkeypatch.setenv("ODBCINI", str(file))
+    assert connector_for("Shop").kind == connector_for("", "ann@Shop").kind == "mysql"
+    assert connector_for("pg").kind == connector_for("nowhere").kind == "postgres"
+    assert str(parse_login("Shop")) == "mysql://scott@db1:3307/shop"
+    assert str(parse_login("ann@Shop", "secret")) == "mysql://ann:secret@db1:3307/shop"
+    assert str(parse_login("ann", None, "Shop")) == "mysql://ann@db1:3307/shop"
+    with pytest.raises(DatabaseError, match="is not a number"):
+        parse_login("ann", None, "wrong")
