@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from ggshell.errors import UsageError
 from ggshell.network.service_url import ServiceUrl
+from ggshell.trail.name import PREFIX_LENGTH
 
 TARGETS: Final = "/services/v2/targets"
 SOURCES: Final = "/services/v2/sources"
@@ -62,7 +63,7 @@ def parse_receiver(text: str, endpoint: str = TARGETS, *, needs_trail: bool = Tr
         )
     if len(trails) != 1 and (needs_trail or trails):
         raise UsageError(f"{text[:200]} does not name a trail", hint="add ?trail=NAME")
-    if any(not each.isprintable() or len(each) > _LONGEST_TRAIL for each in trails):
+    if not all(map(_is_trail, trails)):
         raise UsageError(
             f"{text[:200]} does not name a valid trail", hint="use ?trail=NAME, such as ?trail=./dirdat/ea"
         )
@@ -70,3 +71,10 @@ def parse_receiver(text: str, endpoint: str = TARGETS, *, needs_trail: bool = Tr
     if not service.is_secure and not service.is_local:
         raise UsageError(f"{text[:200]} would send the trail unencrypted over the network", hint="use wss://")
     return ReceiverAddress(service, parts.path.rstrip("/") or endpoint, trails[0] if trails else "")
+
+
+def _is_trail(text: str) -> bool:
+    """Whether a text can be the name of a trail in some home: the other home decides whether it accepts the folder."""
+    is_short = text.isprintable() and len(text) <= _LONGEST_TRAIL
+    last = text.replace("\\", "/").rpartition("/")[2]
+    return is_short and len(last) == PREFIX_LENGTH and not last.startswith(".")

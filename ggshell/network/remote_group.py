@@ -24,7 +24,7 @@ class RemoteGroup:
 
     @property
     def text(self) -> str:
-        return f"{self.group} of home {self.home} on {self.host}"
+        return f"{self.group} of home {self.home} on {self.host}" if self.home else self.group
 
     def has_name_of(self, other: RemoteGroup) -> bool:
         """Whether both say that they are the same group of the same home; a home can be moved to another machine."""

@@ -15,6 +15,7 @@ from ggshell import __version__
 from ggshell.errors import ConflictError, GgsError, HttpError, ProcessError, TrailError, UsageError
 from ggshell.home.certificate import read_certificate
 from ggshell.home.events import Severity
+from ggshell.home.home import Home
 from ggshell.home.peers import Peers
 from ggshell.network.frames import INVALID, PROTOCOL
 from ggshell.network.opening import (
@@ -31,6 +32,7 @@ from ggshell.network.opening import (
 from ggshell.network.proof import home_key, proven_fingerprint, signed_text
 from ggshell.network.proven import UNKNOWN_SENDER, Proven
 from ggshell.parameters.access_rules import Program
+from ggshell.parameters.trail_statements import task_trail
 from ggshell.service.addresses import parse_address
 from ggshell.service.named_files import is_outside
 from ggshell.service.refusals import status_of
@@ -179,7 +181,10 @@ def connection_of(websocket: WebSocket) -> TrailProtocol:
 
 
 def trail_here(state: ServiceState, text: str, *, written: bool) -> TrailName:
-    """Return the trail that the other side names: in ``dirdat`` unless it has a folder. Raises UsageError, HttpError."""
+    """Return the trail that the other side names: in ``dirdat`` unless it has a folder. Raises UsageError, HttpError.
+
+    ``written``: it is written. The folders in ``dirtmp`` belong to processes of this home; only loads of tasks arrive there.
+    """
     named = text if "/" in text else f"./dirdat/{text}"
     name = TrailName.parse(named, state.home.root)
     if name.prefix.startswith("."):
@@ -190,4 +195,16 @@ def trail_here(state: ServiceState, text: str, *, written: bool) -> TrailName:
         raise UsageError(f"{text[:200]} is not a valid trail name", hint="use a trail below dirdat") from error
     if is_refused:
         raise HttpError(403, f"trail {text[:200]} is outside this home", hint="use a trail below dirdat, or ALLOWPATH")
-    return name._replace(folder=folder)
+    found = name._replace(folder=folder)
+    temporary = (state.home.root / "dirtmp").resolve()
+    if written and temporary in folder.parents and not _is_of_task(found, state.home):
+        raise UsageError(
+            f"trail {text[:200]} is among the temporary files of this home", hint="use a trail below dirdat"
+        )
+    return found
+
+
+def _is_of_task(name: TrailName, home: Home) -> bool:
+    """Whether a trail, without links, is the one for the loads of a task (RMTTASK)."""
+    place = TrailName.parse(task_trail(name.folder.name.removeprefix("task-")), home.root)
+    return place._replace(folder=place.folder.resolve()) == name

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from ggshell.errors import UsageError
 from ggshell.types import TrailPosition
 
+PREFIX_LENGTH = 2
+"""The characters of a trail name, without its folder."""
 DIGITS = 9
 LAST_FILE = 10**DIGITS - 1
 """The largest sequence number of a trail file."""
@@ -29,7 +31,7 @@ class TrailName(NamedTuple):
         name does not have two characters.
         """
         path = Path(text.strip().strip("'\"").replace("\\", "/"))
-        if len(path.name) != 2:
+        if len(path.name) != PREFIX_LENGTH:
             raise UsageError(
                 f"{text} is not a valid trail name: it must have two characters", hint="use, for example, ./dirdat/ea"
             )

@@ -24,7 +24,11 @@ def test_an_address_names_the_service_and_the_trail() -> None:
         ("?trail=ea&trail=eb", "does not name a trail"),
         ("?trail=z%00", "does not name a valid trail"),
         ("?trail=./dirdat/zz%0Aforged", "does not name a valid trail"),
-        (f"?trail={'x' * 300}", "does not name a valid trail"),
+        (f"?trail={'x' * 300}/da", "does not name a valid trail"),
+        ("?trail=./dirdat/a", "does not name a valid trail"),
+        ("?trail=./dirdat/abc", "does not name a valid trail"),
+        ("?trail=./dirdat/", "does not name a valid trail"),
+        ("?trail=./dirdat/..", "does not name a valid trail"),
     ],
 )
 def test_an_address_with_another_trail_is_refused(query: str, reason: str) -> None:

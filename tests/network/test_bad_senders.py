@@ -106,6 +106,8 @@ def test_what_the_request_shows_is_refused_by_http(
         ("./dirdat/..", "GGS-00002"),
         (".x", "GGS-00002"),
         ("./dirprm/da", "GGS-00002"),
+        ("./dirtmp/RP1/da", "GGS-00002"),
+        ("./dirtmp/task-REP1/da", "GGS-00002"),
         ("dirwlt/../dircrd/da", "GGS-00002"),
         ("link/da", "GGS-00902"),
         ("loop/da", "GGS-00002"),
