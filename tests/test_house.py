@@ -103,7 +103,7 @@ QUERY_IMPORTS = frozenset(
 # The files that may import a third-party library: path prefixes below ggshell/. No file may import one that is not listed.
 HOMES: dict[str, tuple[str, ...]] = {
     "psycopg": ("connectors/postgres/", "demo/"),
-    "pymysql": ("connectors/mysql/",),
+    "pymysql": ("connectors/mysql/", "demo/"),
     "pyparsing": ("language/",),
     "_duckdb": ("home/catalog.py",),  # the extension module alone: the package loads three times as long
     "duckdb": ("monitoring/lag_archive.py", "connectors/duckdb/", "query/local.py"),

@@ -19,7 +19,7 @@ _VALUES = {"--format": FORMATS, "--engine": ENGINES}
 CHECK_OPTIONS = ("--format", "--kind", "--strict", "--no-color", "--help")
 CHECK_KINDS = ("obey", "extract", "replicat", "manager", "globals")
 DEMO_OPTIONS = {
-    "up": ("--copy", "--mirror", "--seed", "--home", "--help"),
+    "up": ("--copy", "--mirror", "--kind", "--seed", "--home", "--help"),
     "load": ("--rate", "--seconds", "--seed", "--home", "--help"),
     "status": ("--home", "--help"),
     "down": ("--remove", "--home", "--help"),

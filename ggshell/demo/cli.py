@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ggshell.demo import mariadb_demo
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import ADMIN_PASSWORD, NAMES, DemoServers, exists, open_servers
 from ggshell.errors import GgsError, NotFoundError, StateError
@@ -44,6 +45,12 @@ def _parser() -> argparse.ArgumentParser:
         "--copy", action="store_true", help="also copy north's rows to south, as a start point for replication"
     )
     up.add_argument("--mirror", action="store_true", help="add a second target, the schema mirror in south")
+    up.add_argument(
+        "--kind",
+        choices=("postgresql", "mariadb"),
+        default="postgresql",
+        help="mariadb: start a MariaDB server instead, with the database shop and the alias maria",
+    )
     up.add_argument("--seed", type=int, default=7, help="seed of the random rows")
     up.set_defaults(action=_up)
     load = actions.add_parser("load", parents=[home], help="run the workload on north")
@@ -103,6 +110,11 @@ def store_aliases(servers: DemoServers, root: Path | None = None, names: Sequenc
 
 
 def _up(home: Path, options: argparse.Namespace) -> int:
+    if options.kind == "mariadb":
+        demo = mariadb_demo.open_demo(home)
+        demo.bring_up(options.seed)
+        _say(f"maria: running on port {demo.server.port}, database shop, log in with: DBLOGIN USERIDALIAS maria")
+        return 0
     servers = bring_up(home, copy=options.copy, mirror=options.mirror, seed=options.seed)
     for name, server in servers.both():
         _say(f"{name}: running on port {server.port}, database {name}, log in with: DBLOGIN USERIDALIAS {name}")
@@ -123,7 +135,12 @@ def _load(home: Path, options: argparse.Namespace) -> int:
 def _status(home: Path, options: argparse.Namespace) -> int:
     import psycopg
 
+    maria = mariadb_demo.open_demo(home) if mariadb_demo.exists(home) else None
+    if maria is not None:
+        _say(_maria_line(maria))
     if not exists(home):
+        if maria is not None:
+            return 0
         raise NotFoundError(f"there is no demo in {home}", hint="ggshell demo up")
     servers = open_servers(home)
     for name, server in servers.both():
@@ -147,7 +164,29 @@ SELECT schemaname, count(*), sum(n_live_tup) FROM pg_stat_user_tables
 """
 
 
+def _maria_line(demo: mariadb_demo.MariadbDemo) -> str:
+    if demo.server.pid() is None:
+        return "maria: stopped"
+    rows = ", ".join(f"{name} {counted(count, 'row')}" for name, count in demo.rows().items())
+    return f"maria: running, process {demo.server.pid()}, port {demo.server.port}; shop: {rows}"
+
+
+def _down_maria(home: Path, *, remove: bool) -> None:
+    demo = mariadb_demo.open_demo(home)
+    if remove:
+        end_processes(home)
+        demo.remove()
+        _say("maria is stopped and deleted")
+    else:
+        demo.server.stop()
+        _say(f"maria is stopped; its data is kept in {demo.server.data} for the next 'ggshell demo up --kind mariadb'")
+
+
 def _down(home: Path, options: argparse.Namespace) -> int:
+    if mariadb_demo.exists(home):
+        _down_maria(home, remove=options.remove)
+        if not exists(home):
+            return 0
     if not exists(home):
         _say(f"there is no demo in {home}: nothing to stop")
         return 0

@@ -25,6 +25,7 @@ from ggshell.errors import DatabaseError, NotFoundError
 
 BINARIES_VARIABLE = "GGSHELL_MARIADB_BIN"
 SUPERUSER = "root"
+USUAL_PLACE = Path("/usr/sbin/mariadbd")
 START_SECONDS, STOP_SECONDS, PAUSE_SECONDS = 60.0, 60.0, 0.02
 
 REPLICATION_SETTINGS: Mapping[str, str] = {
@@ -179,8 +180,8 @@ def find_binaries() -> Path:
     found = shutil.which("mariadbd")
     if found:
         return Path(found).parent
-    if Path("/usr/sbin/mariadbd").exists():
-        return Path("/usr/sbin")
+    if USUAL_PLACE.exists():
+        return USUAL_PLACE.parent
     raise NotFoundError(
         "no MariaDB server found",
         hint=f"install Debian's package mariadb-server, or set {BINARIES_VARIABLE} to the folder of mariadbd",

@@ -93,7 +93,7 @@ def exists(home: Path) -> bool:
 def open_servers(home: Path) -> DemoServers:
     """Return the home's two servers with saved or newly chosen settings; starts nothing."""
     home = home.resolve()
-    short = _short_folder(home)
+    short = short_folder(home)
     if not exists(home):
         _choose(home, short)
     data, ports = _read_note(home)
@@ -114,8 +114,8 @@ def _choose(home: Path, short: Path) -> None:
     folder = home / "demo"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
-    data = folder if _reachable(folder) else short
-    note = {"data": str(data), **dict(zip(NAMES, _free_ports(len(NAMES)), strict=True))}
+    data = folder if reachable(folder) else short
+    note = {"data": str(data), **dict(zip(NAMES, free_ports(len(NAMES)), strict=True))}
     write_atomically(_note(home), json.dumps(note).encode())
 
 
@@ -129,7 +129,7 @@ def _read_note(home: Path) -> tuple[Path, dict[str, int]]:
         ) from error
 
 
-def _short_folder(home: Path) -> Path:
+def short_folder(home: Path) -> Path:
     """Return a folder that belongs to this home alone. Raises ConflictError if another user owns it."""
     key = hashlib.sha256(os.fsencode(home)).hexdigest()[:10]
     folder = Path(tempfile.gettempdir()) / f"ggs-{os.geteuid()}-{key}"
@@ -140,14 +140,14 @@ def _short_folder(home: Path) -> Path:
     return folder
 
 
-def _reachable(folder: Path) -> bool:
+def reachable(folder: Path) -> bool:
     """Whether the servers' user can enter the folder and all its parents."""
     if os.geteuid() != 0:
         return True
     return all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents))
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     with ExitStack() as open_probes:
         probes = [open_probes.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
