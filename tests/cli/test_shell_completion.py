@@ -80,7 +80,7 @@ def read_until(terminal: int, wanted: bytes) -> None:
         (["check", "--format", ""], {"text", "json", "junit", "sarif"}),
         (["check", "--format", "=", "s"], {"sarif"}),
         (["check", "--kind", "re"], {"replicat"}),
-        (["demo", "up", "--"], {"--copy", "--mirror", "--seed", "--home", "--help"}),
+        (["demo", "up", "--"], {"--copy", "--mirror", "--kind", "--seed", "--home", "--help"}),
         (["--home", "=", "x", "demo", "load", "--r"], {"--rate"}),
         (["--home", "dir"], {"dirchk"}),
     ],

@@ -11,9 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 from command_line import run_ggshell
-from mariadb_servers import execute, schema_of
+from mariadb_servers import DURABLE, execute, private_server, schema_of
 from processes import until
 
+from ggshell.demo.mariadb_server import REPLICATION_SETTINGS
 from ggshell.demo.processes import end_processes
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
@@ -123,3 +124,24 @@ def test_changes_arrive_once_although_the_replicat_is_killed(home: _Home, kind: 
     assert home.fetch("SELECT count(*) FROM shop.orders") == [(2880,)]
     listed = home.run(f"DBLOGIN SOURCEDB {home.target}", f"INFO CHECKPOINTTABLE {schema_of(home.target)}.checks")
     assert "REP1" in listed
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_or_doubled_if_the_target_server_crashes(
+    tmp_path: Path, north: str, mariadb_binaries: Path, port: int
+) -> None:
+    with private_server(port) as server:
+        execute(server.login(), "CREATE DATABASE shop")
+        home = _Home(tmp_path, north, server.login("shop"))
+        try:
+            home.start("")
+            for first in range(0, 2000, 500):
+                home.fetch(ROW, (first, first + 499))
+                home.fetch("UPDATE shop.orders SET amount = amount + 1 WHERE id % 2 = 0")
+                if first in (500, 1000):
+                    server.kill()
+                    home.fetch("DELETE FROM shop.orders WHERE id % 50 = 7")
+                    server.start({**REPLICATION_SETTINGS, **DURABLE})
+            until("the target is equal", lambda: home.sums()[0] == home.sums()[1], 90)
+        finally:
+            end_processes(home.home.root)
