@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ggshell.errors import GgsError, ParameterError, StatementError
 from ggshell.parameters.access_rules import access_rule
 from ggshell.parameters.ddl_rules import check_ddl
+from ggshell.parameters.lake_tables import table_layout
 from ggshell.parameters.lines import Parameter, ParameterStatement, file_text, first_of, located, statements
 from ggshell.parameters.process_parameters import (
     ExtractParameters,
@@ -238,6 +239,11 @@ def _excluded(item: Parameter) -> None:
     _table(item, "table")
 
 
+def _lake_table(item: Parameter) -> None:
+    _table(item, "table")
+    table_layout(item)
+
+
 def _trail(item: Parameter) -> None:
     if "trail" in item.args:
         TrailName.parse(str(item.args["trail"]), Path())
@@ -276,6 +282,7 @@ _READERS: dict[str, Callable[[Parameter], object]] = {
     "SEQUENCE": lambda item: _table(item, "sequence"),
     "TABLEEXCLUDE": _excluded,
     "MAPEXCLUDE": _excluded,
+    "LAKETABLE": _lake_table,
     "REPERROR": _refusals,
     "ENCRYPTTRAIL": encryption_of,
     "EXTTRAIL": _trail,

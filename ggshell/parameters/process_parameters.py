@@ -10,6 +10,7 @@ from ggshell.durations import DAY, HOUR, MINUTE
 from ggshell.errors import ParameterError
 from ggshell.parameters.access_rules import AccessRules, access_rules
 from ggshell.parameters.ddl_rules import DdlOptions, ddl_errors, ddl_options, ddl_rules, ddl_substitutions
+from ggshell.parameters.lake_tables import LakeLayouts, lake_layouts
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.remote_hosts import PassiveOptions, passive_options
 from ggshell.parameters.reperror import ReperrorRule, rules_of_map
@@ -151,7 +152,8 @@ class ReplicatParameters(NamedTuple):
     ``group_operations``: GROUPTRANSOPS, or BATCHTRANSOPS of BATCHSQL; ``appliers``: APPLY_PARALLELISM or
     MAX_APPLY_PARALLELISM; ``fewest_appliers``: APPLY_PARALLELISM or MIN_APPLY_PARALLELISM; ``full_serialization``:
     COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``, ``non_transactional``: SUPPRESSTRIGGERS, DEFERREFCONST
-    and ALLOWNONTRANSACTIONAL of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all.
+    and ALLOWNONTRANSACTIONAL of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all;
+    ``layouts``, ``latency``: LAKETABLE and LATENCY (seconds), for a lake.
     """
 
     group: str
@@ -179,6 +181,8 @@ class ReplicatParameters(NamedTuple):
     ddl_errors: DdlErrors = DdlErrors()
     ddl_substitutions: DdlSubstitutions = DdlSubstitutions()
     ddl_options: DdlOptions = DdlOptions()
+    layouts: LakeLayouts = LakeLayouts()
+    latency: float = 1.0
 
 
 class RestartRule(NamedTuple):
@@ -324,6 +328,8 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         ddl_errors=ddl_errors(found),
         ddl_substitutions=ddl_substitutions(found),
         ddl_options=ddl_options(found),
+        layouts=lake_layouts(found),
+        latency=float(_last(found, "LATENCY", "interval", 1)),
     )
 
 

@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 
 from benches.figures import LIMIT_NAME, Figure, less_is_better
 from benches.memory import peak
-from ggshell.connectors.lake.file_plan import TARGET_BYTES, WriteRules
+from ggshell.connectors.lake.file_plan import TARGET_BYTES
 from ggshell.connectors.lake.forms.iceberg_catalog import open_catalog
 from ggshell.connectors.lake.forms.iceberg_maintenance import IcebergMaintenance
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
@@ -62,7 +62,7 @@ def _measure(sizes: tuple[int, ...], answer: multiprocessing.connection.Connecti
         catalog = open_catalog(Path(folder))
         catalog.create_namespace("bench")
         table = catalog.create_table("bench.orders", _rows(np.arange(2), 0).schema)
-        changes = RowChanges(table.io, Path(folder) / "cache", WriteRules(), TARGET_BYTES)
+        changes = RowChanges(table.io, Path(folder) / "cache")
         rows = 0
         for size in sizes:
             while rows < size:

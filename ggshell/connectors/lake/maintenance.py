@@ -16,6 +16,8 @@ from ggshell.files import locked
 from ggshell.home.checkpoint import GroupKind, load
 from ggshell.home.home import Home
 from ggshell.home.maintenance import MaintenanceFiles, MaintenanceResult, MaintenanceSettings, TableResult, removable
+from ggshell.parameters.lake_tables import LakeLayouts
+from ggshell.parameters.loading import load_replicat
 
 BUSY = 3
 """The exit code of a process that found another maintenance of the same lake."""
@@ -34,7 +36,7 @@ def maintain(
         result = MaintenanceResult(clock.now())
         files.save(result)
         try:
-            tables = _maintain(target, settings, files, clock)
+            tables = _maintain(open_maintenance(target, group_layouts(home, group), clock), settings, files, clock)
         except (GgsError, OSError) as error:
             shown = error if isinstance(error, GgsError) else DiskError(f"lake {target.location}: {error}")
             files.save(result._replace(ended=clock.now(), code=shown.code, error=str(shown)))
@@ -57,10 +59,10 @@ def run_maintenance(home: Home, group: str) -> int:
 
 
 def _maintain(
-    target: LakeTarget, settings: MaintenanceSettings, files: MaintenanceFiles, clock: Clock
+    tables: list[Maintainable], settings: MaintenanceSettings, files: MaintenanceFiles, clock: Clock
 ) -> list[TableResult]:
     known, left, found = files.unreferenced(), dict[str, int](), list[TableResult]()
-    for name, table, versions_by_files in open_maintenance(target):
+    for name, table, versions_by_files in tables:
         compacted = table.compact(settings.target_bytes)
         expired = table.expire(clock.now() - settings.retain * MICROSECONDS, settings.versions)
         age = max(settings.safe_age, settings.retain) if versions_by_files else settings.safe_age
@@ -72,17 +74,23 @@ def _maintain(
     return found
 
 
-def open_maintenance(target: LakeTarget) -> list[Maintainable]:
+def group_layouts(home: Home, group: str) -> LakeLayouts:
+    """The layouts of the tables, from the group's parameter file; the default ones if it has none yet."""
+    path = home.parameters(group)
+    return load_replicat(path, group).layouts if path.is_file() else LakeLayouts()
+
+
+def open_maintenance(target: LakeTarget, layouts: LakeLayouts, clock: Clock) -> list[Maintainable]:
     """The tables of a lake that can be maintained. Raises StoreError, ApplyError."""
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg_catalog import catalog_of
         from ggshell.connectors.lake.forms.iceberg_maintenance import iceberg_tables
 
-        return iceberg_tables(catalog_of(target))
+        return iceberg_tables(catalog_of(target), layouts)
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta_maintenance import delta_tables
 
-        return delta_tables(target.location)
+        return delta_tables(target.location, layouts, clock)
     raise ApplyError(
         f"lake {target.location} consists of Parquet files, which cannot be replaced together while others read them",
         hint="use a lake of Delta or Iceberg tables (TARGET delta:… or iceberg:…)",

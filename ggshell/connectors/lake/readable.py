@@ -41,7 +41,7 @@ def _parquet_table(target: LakeTarget, name: str) -> ReadableTable:
         version = commit.tables.get(str(TableName.parse(name))) if commit is not None else None
         if version is not None:
             folder = version_folder(TableName.parse(name), version)
-            files = tuple(ReadableFile(store.child(f"{folder}/{each}").text) for each in store.names(folder))
+            files = tuple(ReadableFile(store.child(f"{folder}/{each}").text) for each in store.files(folder))
             return ReadableTable(_schema_of(files[0]), files)
     raise NotFoundError(f"lake {target.location} has no table {name}")
 

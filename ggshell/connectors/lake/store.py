@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,15 @@ class LakeStore:
         with _store_errors(place):
             found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
         return sorted(each.base_name for each in found)
+
+    def files(self, path: str) -> list[str]:
+        """The files in a folder and below it, relative to it, sorted; none if it does not exist."""
+        from pyarrow import fs
+
+        place = self.child(path)
+        with _store_errors(place):
+            found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True, recursive=True))
+        return sorted(each.path.removeprefix(place.path).lstrip("/") for each in found if each.is_file)
 
     def delete(self, path: str) -> None:
         """Delete a file."""
@@ -157,9 +167,17 @@ def _create_file(path: Path, data: bytes) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DiskError(f"cannot create {path.parent}: {error.strerror}") from error
-    if path.exists():
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+    try:
+        write_atomically(partial, data)
+        os.link(partial, path)  # fails if another process has written it meanwhile; a rename would replace it
+    except FileExistsError:
         return False
-    write_atomically(path, data)
+    except OSError as error:
+        raise DiskError(f"cannot create {path}: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_directory(path.parent)
     return True
 
 

@@ -15,6 +15,7 @@ from ggshell.connectors.lake.file_plan import WriteRules
 from ggshell.connectors.lake.forms.iceberg_catalog import open_catalog
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import Snapshots
+from ggshell.parameters.lake_tables import TableLayout
 
 SCHEMA = pa.schema([("_key", pa.string()), ("id", pa.int64()), ("odd name", pa.string()), ("half", pa.int32())])
 TARGET = 64 << 20
@@ -39,7 +40,7 @@ class Orders:
         self.open()
 
     def open(self) -> None:
-        self.changes = RowChanges(self.table.io, self.cache, self.rules, TARGET)
+        self.changes = RowChanges(self.table.io, self.cache, TableLayout(target_bytes=TARGET), self.rules)
 
     def replace(self, values: dict[int, str], gone: Collection[int] = ()) -> None:
         keys = pa.array([str(key) for key in (*values, *gone)], pa.string())

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.target import LakeTarget, TableForm
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts
 from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition
 
@@ -100,16 +101,16 @@ class LakeTables(Protocol):
         """Apply a batch's change to a current table; creates the table if it does not exist. Raises ApplyError."""
 
 
-def open_tables(target: LakeTarget, group: str, cache: Path) -> LakeTables:
+def open_tables(target: LakeTarget, group: str, cache: Path, layouts: LakeLayouts = DEFAULT_LAYOUTS) -> LakeTables:
     """The tables of a lake. ``cache``: a folder of this group for indexes that can be made again. Raises StoreError."""
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta import DeltaTables
 
-        return DeltaTables(target.location, group)
+        return DeltaTables(target.location, group, cache, layouts)
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg import IcebergTables
 
-        return IcebergTables(target, group, cache)
+        return IcebergTables(target, group, cache, layouts)
     from ggshell.connectors.lake.forms.parquet import ParquetTables
 
-    return ParquetTables(target.location)
+    return ParquetTables(target.location, layouts)

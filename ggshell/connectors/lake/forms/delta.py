@@ -1,4 +1,4 @@
-"""A lake of Delta tables, written by delta-rs.
+"""A lake of Delta tables.
 
     <target>/log                      every change, once, by owner and table
     <target>/current/shop.orders      the current rows, with ``_key``
@@ -9,87 +9,146 @@ in the trail: file number and RBA in one number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from functools import partial
+from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
-from ggshell.connectors.lake.forms.delta_log import PARTITIONS, append_files, delta_layout
+from ggshell.clock import Clock, SystemClock
+from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.forms.delta_log import PARTITIONS, added_files, delta_layout
+from ggshell.connectors.lake.forms.delta_rows import DeltaRows, RowChange
+from ggshell.connectors.lake.forms.delta_state import Action, DeltaState
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
-from ggshell.connectors.lake.rows import plain
+from ggshell.connectors.lake.partitions import derived, field_values, fields_of, fields_text
 from ggshell.errors import ApplyError, StoreError
 from ggshell.object_stores import is_elsewhere
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, PartitionField
 from ggshell.query.trail_read import COLUMNS, chosen
-from ggshell.types import TableName, TrailPosition, text_literal
+from ggshell.types import TableName, TrailPosition
 
 RBA_BITS = 33
 """The bits for the RBA. A trail file has 2,000 MB plus the rest of its last transaction, so 8 GB are enough."""
-_GONE = "_gone"
+ATTEMPTS = 20
+"""How often a write is planned. Only maintenance, which commits rarely, writes to the same tables."""
+_FIELDS = "ggshell.partition"
+"""The property of a table with the fields of its partitions."""
 
 
 class DeltaTables:
     """The Delta tables at a location."""
 
-    def __init__(self, location: str, group: str) -> None:
+    def __init__(
+        self, location: str, group: str, cache: Path, layouts: LakeLayouts = DEFAULT_LAYOUTS, clock: Clock | None = None
+    ) -> None:
         self._location = location
         self._application = f"ggshell/{group.upper()}"
-        self._opened: dict[str, DeltaTable] = {}
+        self._cache = cache
+        self._layouts = layouts
+        self._clock = clock or SystemClock()
+        self._states: dict[str, DeltaState] = {}
+        self._rows: dict[TableName, DeltaRows] = {}
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
-        table = self._table(self._path(name))
-        if table is None:
-            return None
-        table.update_incremental()
-        version = table.transaction_version(self._application)
+        version = self._state(name).marks.get(self._application)
         return None if version is None else TrailPosition(version >> RBA_BITS, version & ((1 << RBA_BITS) - 1))
 
     def held(self, name: TableName, batch: LakeBatch) -> HeldTable | None:
-        table = self._table(self._path(name))
-        return None if table is None else HeldTable(pa.schema(table.schema().to_arrow()), partial(_rows, table))
+        state = self._state(name)
+        if not state.exists:
+            return None
+        extra = {field.name for field in derived(self._fields(name, state))}
+        schema = pa.schema([field for field in state.schema if field.name not in extra])
+        rows = self._row_changes(name, state)
+
+        def found(keys: pa.Array | None) -> pa.Table:
+            return (rows.every_row() if keys is None else rows.rows(keys)).select(schema.names)
+
+        return HeldTable(schema, found)
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
-        """delta-rs does not write the table feature for wider types."""
+        """Not all readers know the table feature for wider types."""
         return False
 
     def log_layout(self, number: int) -> LogLayout:
-        path = self._path(None)
-        if self._table(path) is None:
-            with _refusing("the log"):
-                DeltaTable.create(path, chosen(COLUMNS), mode="ignore", partition_by=list(PARTITIONS))
+        self._state(None)
         return delta_layout(self._location, chosen(COLUMNS))
 
     def append_log(self, files: Sequence[LogFile], batch: LakeBatch) -> None:
-        table = self._table(self._path(None))
-        assert table is not None  # noqa: S101 - created by log_layout
-        with _refusing("the log"):
-            append_files(table, files, chosen(COLUMNS), self._commit(batch), datetime.now(UTC))
+        def actions(state: DeltaState, now: int) -> list[Action]:
+            created = [] if state.exists else state.creation(chosen(COLUMNS), PARTITIONS, {}, now)
+            return [*created, *added_files(files, now)]
+
+        self._write(None, "WRITE", batch, actions)
 
     def apply(self, change: TableChange, batch: LakeBatch) -> None:
-        path = self._path(change.definition.name)
-        table = self._table(path)
-        with _refusing(str(change.definition.name)):
-            if table is not None:
-                _allow_local_times(table, change.rows.schema)
-            if table is None or change.cleared:
-                write_deltalake(
-                    table or path,
-                    change.rows,
-                    mode="overwrite",
-                    schema_mode="overwrite",
-                    commit_properties=self._commit(batch),
-                )
-            else:
-                _merge(table, change, self._commit(batch))
+        name = change.definition.name
+
+        def actions(state: DeltaState, now: int) -> list[Action]:
+            fields = self._fields(name, state)
+            schema = _with_derived(change.rows.schema, fields)
+            described = self._described(state, change, schema, fields, now)
+            rows = RowChange(change.rows, None if change.cleared or not state.exists else change.replaced)
+            return [*described, *self._row_changes(name, state).actions(rows, schema, fields, now)]
+
+        self._write(name, "MERGE", batch, actions)
+
+    def _described(
+        self, state: DeltaState, change: TableChange, schema: pa.Schema, fields: Sequence[PartitionField], now: int
+    ) -> list[Action]:
+        """The actions that create the table, or change its columns or its settings."""
+        layout = self._layouts.of(change.definition.name)
+        wanted: Mapping[str, str] = {
+            _FIELDS: fields_text(fields),
+            "delta.enableChangeDataFeed": str(layout.feed).lower(),
+        }
+        if state.exists and state.schema == schema and wanted.items() <= state.configuration.items():
+            return []
+        return state.creation(schema, [field.name for field in fields], wanted, now)
+
+    def _fields(self, name: TableName, state: DeltaState) -> tuple[PartitionField, ...]:
+        """The fields of the table's partitions: those that it was created with."""
+        if not state.exists:
+            return self._layouts.of(name).partition
+        return fields_of(state.configuration.get(_FIELDS, "[]"))
+
+    def _row_changes(self, name: TableName, state: DeltaState) -> DeltaRows:
+        if name not in self._rows:
+            self._rows[name] = DeltaRows(state, self._cache / quote(str(name), safe=""), self._layouts.of(name))
+        return self._rows[name]
+
+    def _write(
+        self,
+        name: TableName | None,
+        operation: str,
+        batch: LakeBatch,
+        planned: Callable[[DeltaState, int], list[Action]],
+    ) -> None:
+        """Plan a write and commit it; plan it again if maintenance has committed meanwhile."""
+        state = self._state(name)
+        for _ in range(ATTEMPTS):
+            now = self._clock.now() // 1000
+            with _refusing("the log" if name is None else str(name)):
+                if state.commit([*planned(state, now), self._mark(batch, now)], operation, now):
+                    return
+            state.refresh()
+        raise ApplyError(f"a write to {state.location} met {ATTEMPTS} other commits")
+
+    def _state(self, name: TableName | None) -> DeltaState:
+        """The present state of a table, which may not exist yet. Raises StoreError."""
+        path = self._path(name)
+        if path not in self._states:
+            self._states[path] = DeltaState(path)
+        try:
+            return self._states[path].refresh()
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"Delta table {path} cannot be opened: {error}") from error
 
     def _path(self, name: TableName | None) -> str:
         if name is None:
@@ -97,78 +156,25 @@ class DeltaTables:
         # A location is a URL in an object store, where not all characters stand for themselves.
         return f"{self._location}/current/{quote(str(name), safe='') if is_elsewhere(self._location) else name}"
 
-    def _table(self, path: str) -> DeltaTable | None:
-        """An existing table, or None. Raises StoreError."""
-        if path not in self._opened:
-            if not DeltaTable.is_deltatable(path):
-                return None
-            try:
-                self._opened[path] = DeltaTable(path)
-            except DeltaError as error:
-                raise StoreError(f"Delta table {path} cannot be opened: {error}") from error
-        return self._opened[path]
-
-    def _commit(self, batch: LakeBatch) -> CommitProperties:
+    def _mark(self, batch: LakeBatch, now: int) -> Action:
         seqno, rba = batch.position
         if rba >> RBA_BITS:
             raise ApplyError(f"RBA {rba} is too large for a Delta lake", hint="use smaller trail files")
-        mark = Transaction(self._application, seqno << RBA_BITS | rba)
-        return CommitProperties({"ggshell.batch": str(batch.number)}, app_transactions=[mark])
+        return {"txn": {"appId": self._application, "version": seqno << RBA_BITS | rba, "lastUpdated": now}}
 
 
-def _allow_local_times(table: DeltaTable, schema: pa.Schema) -> None:
-    """Enable times without a zone: a table feature that only tables created with such a column have."""
-    known = table.protocol().writer_features or []
-    if pa.timestamp("us") in schema.types and "timestampNtz" not in known:
-        table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
-
-
-def _rows(table: DeltaTable, keys: pa.Array | None) -> pa.Table:
-    """A table's rows with some keys, or all rows. Files that cannot contain the keys are not read."""
-    if keys is None:
-        return pa.table(table.scan())
-    reach = pc.min_max(keys)
-    low, high = text_literal(reach["min"].as_py()), text_literal(reach["max"].as_py())
-    reader = pa.RecordBatchReader.from_stream(table.scan(predicate=f"{KEY} BETWEEN {low} AND {high}"))
-    schema = plain(reader.schema)
-    found = [batch.filter(pc.is_in(batch.column(KEY), keys)) for batch in (batch.cast(schema) for batch in reader)]
-    return pa.Table.from_batches(found, schema)
-
-
-def _merge(table: DeltaTable, change: TableChange, commit: CommitProperties) -> None:
-    """Replace the rows with the replaced keys, in one commit."""
-    keys = change.replaced.filter(pc.invert(pc.is_in(change.replaced, change.rows[KEY].combine_chunks())))
-    left = pa.table({KEY: keys, **{name: pa.nulls(len(keys), kind) for name, kind in _own(change.rows)}})
-    source = pa.concat_tables(
-        [
-            change.rows.append_column(_GONE, pa.repeat(False, change.rows.num_rows)),
-            left.append_column(_GONE, pa.repeat(True, len(keys))),
-        ]
-    )
-    (
-        table.merge(
-            source,
-            f"t.{KEY} = s.{KEY}",
-            source_alias="s",
-            target_alias="t",
-            merge_schema=True,
-            commit_properties=commit,
-        )
-        .when_matched_delete(f"s.{_GONE}")
-        .when_matched_update_all(except_cols=[_GONE])
-        .when_not_matched_insert_all(predicate=f"NOT s.{_GONE}", except_cols=[_GONE])
-        .execute()
-    )
-
-
-def _own(rows: pa.Table) -> list[tuple[str, pa.DataType]]:
-    return [(field.name, field.type) for field in rows.schema if field.name != KEY]
+def _with_derived(schema: pa.Schema, fields: Sequence[PartitionField]) -> pa.Schema:
+    """The columns of a table: those of its rows, and those that stand for the transforms of its partitions."""
+    empty = schema.empty_table()
+    for field in derived(fields):
+        schema = schema.append(pa.field(field.name, field_values(empty, field).type))
+    return schema.remove_metadata()
 
 
 @contextmanager
 def _refusing(what: str) -> Iterator[None]:
-    """Convert errors of the library to ApplyError."""
+    """Convert errors of the library, and of values that do not fit, to ApplyError."""
     try:
         yield
-    except DeltaError as error:
+    except (DeltaError, pa.ArrowInvalid) as error:
         raise ApplyError(f"Delta cannot write {what}: {str(error).splitlines()[0]}") from error

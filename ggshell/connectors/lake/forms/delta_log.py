@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable
-from deltalake.transaction import AddAction, RemoveAction
 
+from ggshell.connectors.lake.forms.delta_state import Action, AddedFile
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 
 PARTITIONS = ("owner", "table")
+_EXACT_DIGITS: Final = 15
+"""Decimal digits that every floating-point number keeps."""
+_LONGEST: Final = 256
+"""Letters of the longest text that is a bound."""
 
 
 def delta_layout(location: str, columns: pa.Schema) -> LogLayout:
@@ -23,22 +29,14 @@ def delta_layout(location: str, columns: pa.Schema) -> LogLayout:
     return LogLayout(location, "log", schema, f"-{uuid4()}")
 
 
-def append_files(
-    table: DeltaTable, files: Sequence[LogFile], columns: pa.Schema, commit: CommitProperties, time: datetime
-) -> None:
-    """Add data files to the log in one commit."""
-    actions: list[AddAction | RemoveAction] = [
-        AddAction(
-            path=file.path.removeprefix("log/"),
-            size=file.size,
-            partition_values={"owner": file.table.owner, "table": file.table.name},
-            modification_time=int(time.timestamp() * 1000),
-            data_change=True,
-            stats=statistics(file.metadata),
-        )
-        for file in files
-    ]
-    table.create_write_transaction(actions, "append", columns, list(PARTITIONS), commit_properties=commit)
+def added_files(files: Sequence[LogFile], now: int) -> list[Action]:
+    """The actions that add data files to the log. ``now``: milliseconds."""
+    found = []
+    for file in files:
+        values = (("owner", file.table.owner), ("table", file.table.name))
+        path = file.path.removeprefix("log/")
+        found.append(AddedFile(path, values, file.size, statistics(file.metadata)).added(now))
+    return found
 
 
 def statistics(footer: pq.FileMetaData) -> str:
@@ -54,14 +52,33 @@ def statistics(footer: pq.FileMetaData) -> str:
         nulls[name] = sum(chunk.null_count for chunk in chunks)
         bounds = [chunk for chunk in chunks if chunk.has_min_max]
         if len(bounds) == len(chunks):
-            low[name] = _plain(min(chunk.min for chunk in bounds))
-            high[name] = _plain(max(chunk.max for chunk in bounds))
+            least, most = (_plain(one(_bound(each, high=one is max) for each in bounds)) for one in (min, max))
+            if least is not None and most is not None:
+                low[name], high[name] = least, most
     found = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
     return json.dumps(found)
 
 
+def _bound(chunk: pq.Statistics, *, high: bool) -> Any:
+    return chunk.max if high else chunk.min
+
+
 def _plain(value: object) -> object:
-    """A bound as Delta writes it; times have milliseconds, and readers know that bounds can be truncated."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    return value
+    """A bound as Delta writes it; None if it has no exact form there. Times with a zone are in UTC."""
+    match value:
+        case datetime() if value.tzinfo is not None:
+            return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        case datetime():
+            return value.isoformat(timespec="microseconds")
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return float(value) if len(value.as_tuple().digits) <= _EXACT_DIGITS else None
+        case float():
+            return value if isfinite(value) else None
+        case str():
+            return value if len(value) <= _LONGEST else None
+        case bool() | bytes():
+            return None
+        case _:
+            return value

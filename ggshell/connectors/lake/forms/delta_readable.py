@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import unquote
-
 import numpy as np
-import pyarrow as pa
-from deltalake import DeltaTable
 
 from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
-from ggshell.connectors.lake.rows import plain
+from ggshell.connectors.lake.forms.delta_rows import Vectors
+from ggshell.connectors.lake.forms.delta_state import table_state
 from ggshell.errors import NotFoundError
-
-_PARTITION = "partition."
 
 
 def delta_table(location: str) -> ReadableTable:
-    """The table at a location. Raises NotFoundError."""
-    if not DeltaTable.is_deltatable(location):
+    """The table at a location. Raises NotFoundError, StoreError."""
+    state = table_state(location)
+    if state is None:
         raise NotFoundError(f"{location} is not a Delta table")
-    table = DeltaTable(location)
-    schema = plain(pa.schema(table.schema().to_arrow()))
-    deleted = _deleted(table) if "deletionVectors" in (table.protocol().reader_features or []) else {}
+    vectors = Vectors(state)
     files = []
-    for row in pa.table(table.get_add_actions(flatten=True)).to_pylist():
-        path = f"{location}/{unquote(row['path'])}"
-        constants = {name.removeprefix(_PARTITION): _text(row[name]) for name in row if name.startswith(_PARTITION)}
-        files.append(ReadableFile(path, deleted.get(Path(path).name, b""), constants))
-    return ReadableTable(schema, tuple(files))
-
-
-def _deleted(table: DeltaTable) -> dict[str, bytes]:
-    """The positions of deleted rows by the name of the data file, which is unique."""
-    found = pa.table(table.deletion_vectors())
-    return {
-        Path(unquote(row["filepath"])).name: np.flatnonzero(~np.array(row["selection_vector"], bool))
-        .astype("<i8")
-        .tobytes()
-        for row in found.to_pylist()
-    }
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    for file in state.files.values():
+        deleted = np.asarray(vectors.of(file).to_array(), "<i8").tobytes() if file.vector is not None else b""
+        files.append(ReadableFile(f"{location}/{file.file}", deleted, dict(file.partition)))
+    return ReadableTable(state.schema, tuple(files))

@@ -14,15 +14,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table, Transaction
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    TruncateTransform,
+    YearTransform,
+)
+from pyiceberg.transforms import Transform as IcebergTransform
 from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
 from sqlalchemy.exc import SQLAlchemyError
 
-from ggshell.connectors.lake.file_plan import TARGET_BYTES, WriteRules
+from ggshell.connectors.lake.clustering import sorted_by
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.iceberg_catalog import LOG, catalog_of
 from ggshell.connectors.lake.forms.iceberg_log import append_files, iceberg_layout
@@ -33,6 +44,14 @@ from ggshell.connectors.lake.rows import is_wider
 from ggshell.connectors.lake.target import LakeTarget
 from ggshell.errors import ApplyError, DiskError
 from ggshell.files import read_json
+from ggshell.parameters.lake_tables import (
+    DEFAULT_LAYOUTS,
+    Compression,
+    LakeLayouts,
+    PartitionField,
+    TableLayout,
+    Transform,
+)
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
 
@@ -40,6 +59,7 @@ ATTEMPTS = 10
 """How often a write is planned. Only maintenance, which commits rarely, writes to the same tables."""
 _NUMBERS = "ggshell.columns"
 """The property of a table with the source's numbers of its columns."""
+_CODEC = "write.parquet.compression-codec"
 _PROPERTIES = {
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
@@ -51,7 +71,7 @@ _PROPERTIES = {
 class IcebergTables:
     """The Iceberg tables in a folder."""
 
-    def __init__(self, target: LakeTarget, group: str, cache: Path) -> None:
+    def __init__(self, target: LakeTarget, group: str, cache: Path, layouts: LakeLayouts = DEFAULT_LAYOUTS) -> None:
         if target.folder is not None:
             try:
                 target.folder.mkdir(parents=True, exist_ok=True)
@@ -62,6 +82,7 @@ class IcebergTables:
         self._catalog = catalog_of(target)
         self._opened: dict[TableName | None, Table] = {}
         self._cache = cache
+        self._layouts = layouts
         self._rows: dict[TableName, RowChanges] = {}
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
@@ -119,8 +140,11 @@ class IcebergTables:
                 _again(table, partial(self._replace, table, change, batch))
 
     def _create(self, change: TableChange, batch: LakeBatch) -> None:
-        with self._transaction(change.definition.name, change.rows.schema) as transaction:
-            transaction.append(change.rows, snapshot_properties=_summary(batch))
+        name = change.definition.name
+        with self._transaction(name, change.rows.schema) as transaction:
+            _partition(transaction, self._layouts.of(name))
+            rows = sorted_by(change.rows, self._layouts.of(name).cluster).rows
+            transaction.append(rows, snapshot_properties=_summary(batch))
             _keep_numbers(transaction, change)
             self._mark(transaction, batch)
 
@@ -128,13 +152,15 @@ class IcebergTables:
         with table.transaction() as transaction:
             _evolve(transaction, change)
             _keep_numbers(transaction, change)
+            _keep_compression(transaction, self._layouts.of(change.definition.name))
             keys = None if change.cleared else change.replaced
             self._row_changes(change.definition.name, table).replace(transaction, change.rows, keys, _summary(batch))
             self._mark(transaction, batch)
 
     def _row_changes(self, name: TableName, table: Table) -> RowChanges:
         if name not in self._rows:
-            self._rows[name] = RowChanges(table.io, self._cache / quote(str(name), safe=""), WriteRules(), TARGET_BYTES)
+            cache = self._cache / quote(str(name), safe="")
+            self._rows[name] = RowChanges(table.io, cache, self._layouts.of(name))
         return self._rows[name]
 
     def _held_rows(self, name: TableName, table: Table, keys: pa.Array | None) -> pa.Table:
@@ -205,6 +231,35 @@ def _keep_numbers(transaction: Transaction, change: TableChange) -> None:
     text = json.dumps(dict(change.numbers))
     if change.numbers and transaction.table_metadata.properties.get(_NUMBERS) != text:
         transaction.set_properties({_NUMBERS: text})
+
+
+def _partition(transaction: Transaction, layout: TableLayout) -> None:
+    """Partition a new table, and choose its compression."""
+    _keep_compression(transaction, layout)
+    if not layout.partition:
+        return
+    with transaction.update_spec() as spec:
+        for field in layout.partition:
+            spec.add_field(
+                field.column, _transform(field), None if field.transform is Transform.IDENTITY else field.name
+            )
+
+
+def _transform(field: PartitionField) -> IcebergTransform[Any, Any]:
+    if field.transform in (Transform.BUCKET, Transform.TRUNCATE):
+        return (BucketTransform if field.transform is Transform.BUCKET else TruncateTransform)(field.number)
+    return {
+        Transform.YEAR: YearTransform,
+        Transform.MONTH: MonthTransform,
+        Transform.DAY: DayTransform,
+        Transform.HOUR: HourTransform,
+    }.get(field.transform, IdentityTransform)()
+
+
+def _keep_compression(transaction: Transaction, layout: TableLayout) -> None:
+    codec = "uncompressed" if layout.compression is Compression.NONE else layout.compression.value
+    if transaction.table_metadata.properties.get(_CODEC, "zstd") != codec:
+        transaction.set_properties({_CODEC: codec})
 
 
 def _wide_type(kind: pa.DataType) -> IcebergType:

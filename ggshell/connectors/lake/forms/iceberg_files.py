@@ -7,8 +7,9 @@ version 2: https://iceberg.apache.org/spec/#position-delete-files).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +24,10 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record
 from pyroaring import BitMap
 
+from ggshell.connectors.lake.clustering import ROW_GROUP_ROWS, file_rows
 from ggshell.connectors.lake.data_files import FIELD_ID, columns_by_id
 from ggshell.connectors.lake.forms import KEY
 
-ROW_GROUP_ROWS = 1 << 16
-"""Rows that are read to get one of them. Smaller groups compress worse, larger ones make single rows expensive."""
 _PATH_ID, _POSITION_ID = 2147483546, 2147483545
 _DELETES = pa.schema(
     [
@@ -37,6 +37,13 @@ _DELETES = pa.schema(
 )
 Partition = tuple[int, Record]
 """A partition spec and the values of its fields."""
+
+
+class WrittenFile(NamedTuple):
+    """A new data file; ``order``: which row of the input each row is, if they are sorted."""
+
+    file: DataFile
+    order: NDArray[np.int64] | None = None
 
 
 def partition_of(file: DataFile) -> Partition:
@@ -110,27 +117,24 @@ class TableFiles:
 
     # Writing
 
-    def write_rows(self, parts: Iterable[pa.Table], partition: Partition, rows_in_file: int) -> Iterator[DataFile]:
-        """Write rows of one partition to data files. In memory are the rows of one row group."""
+    def write_rows(
+        self, parts: Iterable[pa.Table], partition: Partition, rows_in_file: int, cluster: Sequence[str] = ()
+    ) -> Iterator[WrittenFile]:
+        """Write rows of one partition to data files, sorted by the columns ``cluster``."""
         schema = sanitize_column_names(self._schema)
         arrow = _arrow(schema, include_field_ids=True)
         names = self.arrow_schema.names
-        fitting = (part.select(names).cast(self.arrow_schema).columns for part in parts)
-        groups = _groups((pa.table(columns, schema=arrow) for columns in fitting), min(ROW_GROUP_ROWS, rows_in_file))
-        group = next(groups, None)
-        while group is not None:
+        fitting = (part.select(names).cast(self.arrow_schema) for part in parts)
+        for rows in file_rows(fitting, rows_in_file, cluster):
             output = self._io.new_output(self._new_location("parquet", partition))
             model = FileFormatFactory.get(FileFormat.PARQUET)
             properties = {**self._metadata.properties, "write.parquet.row-group-limit": str(ROW_GROUP_ROWS)}
             with model.create_writer(output, schema, properties) as writer:
-                written = 0
-                while group is not None and (not written or written + group.num_rows <= rows_in_file):
-                    writer.write(group)
-                    written += group.num_rows
-                    group = next(groups, None)
-            yield _described(
-                output.location, len(output), DataFileContent.DATA, partition, **writer.result().to_serialized_dict()
-            )
+                for group in rows.groups:
+                    writer.write(pa.table(group.columns, schema=arrow))
+            facts = writer.result().to_serialized_dict()
+            file = _described(output.location, len(output), DataFileContent.DATA, partition, **facts)
+            yield WrittenFile(file, rows.order)
 
     def write_deletes(self, deletes: Mapping[str, BitMap], partition: Partition) -> DataFile:
         """Write a position delete file for data files of one partition."""
@@ -206,21 +210,3 @@ def _row_groups(file: pq.ParquetFile) -> Iterator[tuple[int, int, int]]:
         count = file.metadata.row_group(group).num_rows
         yield group, first, count
         first += count
-
-
-def _groups(parts: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
-    """The same rows in tables of equal size."""
-    waiting: list[pa.Table] = []
-    rows = 0
-    for part in parts:
-        start = 0
-        while start < part.num_rows:
-            taken = part.slice(start, most - rows)
-            start += taken.num_rows
-            waiting.append(taken)
-            rows += taken.num_rows
-            if rows == most:
-                yield pa.concat_tables(waiting)
-                waiting, rows = [], 0
-    if waiting:
-        yield pa.concat_tables(waiting)

@@ -11,43 +11,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
 from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
-from pyroaring import BitMap
 
-from ggshell.connectors.lake import file_plan
-from ggshell.connectors.lake.compaction import bins
-from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, partition_of
+from ggshell.connectors.lake.compaction import (
+    CompactedFile,
+    OutputFile,
+    bins,
+    compacted_files,
+    moved_marks,
+    rows_in_file,
+)
+from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, WrittenFile, partition_of
 from ggshell.connectors.lake.forms.iceberg_rows import described_files, open_deletes
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS, FileChange, FileChanges, LiveFiles, Snapshots
 from ggshell.connectors.lake.forms.table_maintenance import Compacted, Maintainable
 from ggshell.errors import ApplyError
+from ggshell.parameters.lake_tables import LakeLayouts
+from ggshell.types import TableName
 
 ATTEMPTS = 50
 """How often the snapshot of a compaction is planned. An attempt takes about as long as a small commit of delivery."""
 
 
-class _Source(NamedTuple):
-    """A file that is compacted: the rows that were deleted when it was read, and the places of the others in the output."""
-
-    path: str
-    dead: BitMap
-    first: int
-    rows: int
-
-
 class IcebergMaintenance:
     """Maintains one table. ``step`` is called before each step, with its name, for tests that end a process there."""
 
-    def __init__(self, table: Table, step: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, table: Table, step: Callable[[str], None] = lambda _: None, cluster: Sequence[str] = ()) -> None:
         self._table = table
+        self._cluster = cluster
         self._snapshots = Snapshots(table.io)
         self._step = step
 
@@ -56,27 +53,25 @@ class IcebergMaintenance:
         live = self._snapshots.read(self._table.refresh().metadata)
         done = Compacted(0, 0)
         for group in bins(described_files(live), target_bytes):
-            into = self._compact(live, [file.path for file in group], _rows_in_file(group, target_bytes))
+            into = self._compact(live, [file.path for file in group], rows_in_file(group, target_bytes))
             if into is not None:
                 done = Compacted(done.files + len(group), done.into + into)
         return done
 
-    def _compact(self, live: LiveFiles, paths: Sequence[str], rows_in_file: int) -> int | None:
+    def _compact(self, live: LiveFiles, paths: Sequence[str], most_rows: int) -> int | None:
         """Replace files by new ones; return how many, or None if delivery has rewritten most of them."""
         metadata = self._table.metadata
         files = TableFiles(metadata, self._table.io)
-        sources, first = [], 0
-        for path in paths:
-            count = live.data[path].record_count - len(live.dead_of(path))
-            sources.append(_Source(path, live.dead_of(path), first, count))
-            first += count
+        counts = {path: file.record_count for path, file in live.data.items()}
+        sources = compacted_files(paths, counts, live.dead)
+        every = sum(source.rows for source in sources)
         partition = partition_of(live.data[paths[0]])
         self._step("write")
-        added = list(files.write_rows(_live_rows(files, sources), partition, rows_in_file))
+        added = list(files.write_rows(_live_rows(files, sources), partition, most_rows, self._cluster))
         for _ in range(ATTEMPTS):
             live = self._snapshots.read(self._table.refresh().metadata)
-            if 2 * sum(source.rows for source in sources if source.path in live.data) <= first:
-                self._remove([file.file_path for file in added])
+            if 2 * sum(source.rows for source in sources if source.path in live.data) <= every:
+                self._remove([each.file.file_path for each in added])
                 return None
             with suppress(*CONFLICTS):
                 self._replace(live, sources, added, partition)
@@ -84,15 +79,17 @@ class IcebergMaintenance:
         raise ApplyError(f"compaction of {'.'.join(self._table.name())} met {ATTEMPTS} other commits")
 
     def _replace(
-        self, live: LiveFiles, sources: Sequence[_Source], added: list[DataFile], partition: Partition
+        self, live: LiveFiles, sources: Sequence[CompactedFile], added: list[WrittenFile], partition: Partition
     ) -> None:
-        marks = moved_marks(live, sources, added)
+        dead = {path: live.dead_of(path) for path in live.data}
+        output = [OutputFile(each.file.file_path, each.file.record_count, each.order) for each in added]
+        marks = moved_marks(dead, sources, output)
         gone = {source.path for source in sources if source.path in live.data}
         kept, unmarked = open_deletes(live, {}, gone)
         files = TableFiles(self._table.metadata, self._table.io)
         deletes = [files.write_deletes(marks, partition)] if marks else []
         deletes += [files.write_deletes(each, where) for where, each in kept.items()]
-        change = FileChange([*added, *deletes], gone | unmarked)
+        change = FileChange([*(each.file for each in added), *deletes], gone | unmarked)
         self._step("commit")
         try:
             with self._table.transaction() as transaction:
@@ -164,40 +161,22 @@ class IcebergMaintenance:
         return len(self._snapshots.read(self._table.refresh().metadata).data)
 
 
-def moved_marks(live: LiveFiles, sources: Sequence[_Source], added: Sequence[DataFile]) -> dict[str, BitMap]:
-    """The rows of new files to mark, because they were deleted in the old files, or moved out of them, after the reading."""
-    places = BitMap()
-    for source in sources:
-        if source.path in live.data:
-            late = live.dead_of(source.path) - source.dead
-            places |= BitMap(source.first + position - source.dead.rank(position) for position in late)
-        else:
-            places |= BitMap(range(source.first, source.first + source.rows))
-    marks: dict[str, BitMap] = {}
-    start = 0
-    for file in added:
-        inside = places & BitMap(range(start, start + file.record_count))
-        if inside:
-            marks[file.file_path] = inside.shift(-start)
-        start += file.record_count
-    return marks
-
-
-def _live_rows(files: TableFiles, sources: Sequence[_Source]) -> Iterator[pa.Table]:
+def _live_rows(files: TableFiles, sources: Sequence[CompactedFile]) -> Iterator[pa.Table]:
     for source in sources:
         yield from files.live_rows(source.path, source.dead)
-
-
-def _rows_in_file(group: Sequence[file_plan.DataFile], target_bytes: int) -> int:
-    rows, size = sum(file.rows for file in group), sum(file.size for file in group)
-    return max(1, target_bytes * rows // max(1, size))
 
 
 def _plain(path: str) -> str:
     return path.removeprefix("file://")
 
 
-def iceberg_tables(catalog: Catalog) -> list[Maintainable]:
+def iceberg_tables(catalog: Catalog, layouts: LakeLayouts) -> list[Maintainable]:
     """The tables of a lake's catalog."""
     names = [name for space in catalog.list_namespaces() for name in catalog.list_tables(space)]
-    return [Maintainable(".".join(name), IcebergMaintenance(catalog.load_table(name))) for name in sorted(names)]
+    return [
+        Maintainable(
+            ".".join(name),
+            IcebergMaintenance(catalog.load_table(name), cluster=layouts.of(TableName(*name)).cluster),
+        )
+        for name in sorted(names)
+    ]

@@ -9,7 +9,7 @@ number of writes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from ggshell.connectors.lake.file_plan import WriteRules
 from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, partition_of
 from ggshell.connectors.lake.forms.iceberg_snapshot import FileChange, FileChanges, LiveFiles, Snapshots
 from ggshell.connectors.lake.key_index import KeyIndexes
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUT, TableLayout
 
 SEALED_ROWS = 100_000
 PARQUET_RATIO = 3
@@ -38,10 +39,13 @@ PARQUET_RATIO = 3
 class RowChanges:
     """Finds and replaces rows of one table by key. ``cache``: a folder for the indexes of its files."""
 
-    def __init__(self, io: FileIO, cache: Path, rules: WriteRules, target_bytes: int) -> None:
+    def __init__(
+        self, io: FileIO, cache: Path, layout: TableLayout = DEFAULT_LAYOUT, rules: WriteRules | None = None
+    ) -> None:
+        """``rules``: those that follow from the layout, unless others are given."""
         self._io = io
-        self._rules = rules
-        self._target_bytes = target_bytes
+        self._rules = rules or WriteRules(layout.deleted_share, layout.target_bytes // 4)
+        self._layout = layout
         self._snapshots = Snapshots(io)
         self._indexes = KeyIndexes(cache)
 
@@ -101,21 +105,27 @@ class RowChanges:
             parts = chain(
                 _left(files, live, hits, old.get(partition, [])), [fresh[partition]] if partition in fresh else []
             )
-            added += files.write_rows(parts, partition, self._rows_in_file(live, rows))
+            added += self._written(files, parts, partition, self._rows_in_file(live, rows))
         marks, unmarked = open_deletes(live, {path: hits[path] for path in hits if path not in rewritten}, rewritten)
         added += [files.write_deletes(marked, partition) for partition, marked in marks.items()]
         return FileChange(added, rewritten | unmarked)
 
+    def _written(
+        self, files: TableFiles, parts: Iterable[pa.Table], partition: Partition, rows_in_file: int
+    ) -> Iterator[DataFile]:
+        for each in files.write_rows(parts, partition, rows_in_file, self._layout.cluster):
+            yield each.file
+
     def _all_new(self, metadata: TableMetadata, files: TableFiles, live: LiveFiles, rows: pa.Table) -> FileChange:
         fresh = _partitioned(metadata, rows) if rows.num_rows else ()
-        added = (files.write_rows([part], partition, self._rows_in_file(live, rows)) for partition, part in fresh)
+        added = (self._written(files, [part], partition, self._rows_in_file(live, rows)) for partition, part in fresh)
         return FileChange(list(chain.from_iterable(added)), {*live.data, *live.deletes})
 
     def _rows_in_file(self, live: LiveFiles, rows: pa.Table) -> int:
         size, count = rows.nbytes / PARQUET_RATIO, rows.num_rows
         for file in live.data.values():
             size, count = size + file.file_size_in_bytes, count + file.record_count
-        return max(1, int(self._target_bytes * count / max(1.0, size)))
+        return max(1, int(self._layout.target_bytes * count / max(1.0, size)))
 
 
 def described_files(live: LiveFiles) -> list[file_plan.DataFile]:

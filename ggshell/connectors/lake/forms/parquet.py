@@ -2,6 +2,7 @@
 
     <target>/log/batch=000000000007/owner=shop/table=orders/*.parquet     every change, once
     <target>/current/shop.orders/v=000000000007/*.parquet                 the rows after that batch
+    <target>/current/shop.orders/v=000000000007/region=eu/*.parquet       the same with PARTITIONBY
 
 A table's columns have the types that ``ggtrail`` uses (a time with a zone is an instant in UTC). ``_key`` identifies the rows
 for the next batch. The commit names the valid version. The version before it is kept for readers that have already opened it.
@@ -11,18 +12,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from ggshell.connectors.lake.clustering import sorted_by
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
+from ggshell.connectors.lake.partitions import Values, partitioned
 from ggshell.connectors.lake.rows import is_wider
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.files import read_json
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, TableLayout
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
 
@@ -33,8 +41,9 @@ _NUMBERS = b"ggshell.columns"
 class ParquetTables:
     """The Parquet files in a folder. Data of a batch without a commit is overwritten."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, layouts: LakeLayouts = DEFAULT_LAYOUTS) -> None:
         self._store = LakeStore(location)
+        self._layouts = layouts
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
         return None
@@ -70,13 +79,10 @@ class ParquetTables:
         self._store.delete_folder(folder)
         schema = change.rows.schema.with_metadata({_NUMBERS: json.dumps(dict(change.numbers)).encode()})
         kept = () if before is None or change.cleared else self._kept(change, before, schema)
-        with (
-            self._store.writing(f"{folder}/part-0.parquet") as sink,
-            pq.ParquetWriter(sink, schema, compression="zstd") as writer,
-        ):
+        with VersionWriter(self._store, folder, schema, self._layouts.of(name)) as writer:
             for part in kept:
-                writer.write_batch(part)
-            writer.write_table(change.rows.cast(schema))
+                writer.write(pa.Table.from_batches([part], schema))
+            writer.write(change.rows.cast(schema))
         self._forget(name, {batch.number, before})
 
     def _kept(self, change: TableChange, before: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -97,6 +103,62 @@ class ParquetTables:
         for folder in self._store.names(f"current/{name}"):
             if folder.startswith("v=") and int(folder[2:]) not in kept:
                 self._store.delete_folder(f"current/{name}/{folder}")
+
+
+class VersionWriter:
+    """Writes the rows of a version: files of the target size, in a folder for each partition.
+
+    Columns of partitions are in the files too, so a reader needs no folder names. Derived ones are in the names only.
+    """
+
+    def __init__(self, store: LakeStore, folder: str, schema: pa.Schema, layout: TableLayout) -> None:
+        self._store = store
+        self._folder = folder
+        self._schema = schema
+        self._layout = layout
+        self._open: dict[Values, _OpenFile] = {}
+        self._files = ExitStack()
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, rows: pa.Table) -> None:
+        for part in partitioned(rows, self._layout.partition):
+            file = self._open.get(part.values)
+            if file is None:
+                file = self._open[part.values] = self._begin(part.values)
+            file.writer.write_table(sorted_by(part.rows.select(self._schema.names), self._layout.cluster).rows)
+            if file.sink.tell() >= self._layout.target_bytes:
+                file.complete.close()
+                del self._open[part.values]
+
+    def _begin(self, values: Values) -> _OpenFile:
+        below = "".join(f"/{quote(name, safe='')}={_hive(text)}" for name, text in values)
+        complete = self._files.enter_context(ExitStack())
+        sink = complete.enter_context(self._store.writing(f"{self._folder}{below}/part-{self._number}.parquet"))
+        self._number += 1
+        codec = self._layout.compression.value
+        writer = complete.enter_context(pq.ParquetWriter(sink, self._schema, compression=codec))
+        return _OpenFile(sink, writer, complete)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.__exit__(kind, error, trace)
+        if error is None and not self._number:
+            with self._store.writing(f"{self._folder}/part-0.parquet") as sink:
+                pq.write_table(self._schema.empty_table(), sink)
+
+
+class _OpenFile(NamedTuple):
+    sink: Any
+    writer: pq.ParquetWriter
+    complete: ExitStack
+
+
+def _hive(text: str | None) -> str:
+    return "__HIVE_DEFAULT_PARTITION__" if text is None else quote(text, safe="")
 
 
 def version_folder(name: TableName, version: int) -> str:

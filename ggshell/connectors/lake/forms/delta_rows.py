@@ -1,0 +1,214 @@
+"""Replaces rows of a Delta table without rewriting its large files.
+
+A commit adds a file with the new rows and marks the earlier ones in the deletion vectors of their files. Small files, and files
+with many deleted rows, are rewritten in the same commit (``file_plan``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from ggshell.connectors.lake import file_plan
+from ggshell.connectors.lake.file_plan import WriteRules
+from ggshell.connectors.lake.forms import KEY
+from ggshell.connectors.lake.forms.deletion_vectors import read_vector, write_vector
+from ggshell.connectors.lake.forms.delta_files import DeltaFiles
+from ggshell.connectors.lake.forms.delta_state import Action, AddedFile, DeltaState
+from ggshell.connectors.lake.key_index import KeyIndexes
+from ggshell.connectors.lake.partitions import Part, Values, partitioned
+from ggshell.parameters.lake_tables import PartitionField, TableLayout
+
+PARQUET_RATIO = 3
+"""How much smaller rows are in Parquet than in Arrow, before a file of the table shows it."""
+
+
+class RowChange(NamedTuple):
+    """New rows, and the keys whose earlier rows go (None: all earlier rows)."""
+
+    rows: pa.Table
+    replaced: pa.Array | None
+
+
+class Vectors:
+    """The deleted rows of files; each vector is read once."""
+
+    def __init__(self, state: DeltaState) -> None:
+        self._state = state
+        self._known: dict[str, tuple[object, BitMap]] = {}
+
+    def of(self, file: AddedFile) -> BitMap:
+        """Raises StoreError for a vector that cannot be read."""
+        if file.vector is None:
+            return BitMap()
+        known = self._known.get(file.path)
+        if known is None or known[0] != file.vector:
+            known = self._known[file.path] = (file.vector, read_vector(self._state.store, file.vector))
+        return known[1]
+
+    def marked(self, file: AddedFile, rows: BitMap) -> AddedFile:
+        """The file with these rows deleted. Its statistics are then bounds, not exact values."""
+        vector = write_vector(self._state.store, rows)
+        self._known[file.path] = (vector, rows)
+        return file._replace(vector=vector, stats=_loose(file.stats))
+
+
+class DeltaRows:
+    """Finds and replaces the rows of one table by key. ``cache``: a folder for the indexes of its files."""
+
+    def __init__(self, state: DeltaState, cache: Path, layout: TableLayout) -> None:
+        self._state = state
+        self._layout = layout
+        self._rules = WriteRules(layout.deleted_share, layout.target_bytes // 4)
+        self._indexes = KeyIndexes(cache)
+        self._vectors = Vectors(state)
+
+    def rows(self, keys: pa.Array) -> pa.Table:
+        """The rows with these keys."""
+        files = self._files()
+        live = self._state.files
+        found = [files.rows_at(live[path], rows) for path, rows in self._hits(files, keys).items()]
+        return pa.concat_tables([files.schema.empty_table(), *found])
+
+    def every_row(self) -> pa.Table:
+        files = self._files()
+        parts = (files.live_rows(file, self._vectors.of(file)) for file in self._state.files.values())
+        return pa.concat_tables([files.schema.empty_table(), *chain.from_iterable(parts)])
+
+    def actions(
+        self, change: RowChange, schema: pa.Schema, fields: tuple[PartitionField, ...], now: int
+    ) -> list[Action]:
+        """Write the files of a change; returns the actions that commit it.
+
+        ``schema``: the columns after the change; ``fields``: of the table's partitions; ``now``: milliseconds.
+        """
+        files = DeltaFiles(self._state.store, self._layout, schema, [field.name for field in fields])
+        live = dict(self._state.files)
+        fresh = {part.values: part for part in partitioned(change.rows, fields) if part.rows.num_rows}
+        hits = self._hits(files, change.replaced) if change.replaced is not None else {}
+        rewritten = set(live) if change.replaced is None else self._rewritten(live, hits, change.rows, fresh)
+        kept = () if change.replaced is None else rewritten
+        added = self._added(files, live, hits, fresh, kept)
+        feed = self._feed(files, live, hits, change, fresh) if self._has_feed(schema) else []
+        found = [live[path].removed(now) for path in sorted(rewritten)]
+        for path in hits:
+            if path not in rewritten:
+                marked = self._vectors.of(live[path]) | hits[path]
+                found += [live[path].removed(now), self._vectors.marked(live[path], marked).added(now)]
+        return [*found, *(file.added(now) for file in added), *feed]
+
+    def _files(self) -> DeltaFiles:
+        state = self._state
+        return DeltaFiles(state.store, self._layout, state.schema, state.partition_columns)
+
+    def _hits(self, files: DeltaFiles, keys: pa.Array) -> dict[str, BitMap]:
+        """The positions of live rows with these keys, by the path of the data file."""
+        by_place = {self._place(file): file for file in self._state.files.values()}
+        self._indexes.retain(list(by_place))
+        found = {}
+        for place, hits in self._indexes.find(keys, list(by_place), lambda place: files.keys(by_place[place])).items():
+            file = by_place[place]
+            left = BitMap(hits.positions.astype(np.uint32)) - self._vectors.of(file)
+            if left:
+                found[file.path] = left
+        return found
+
+    def _place(self, file: AddedFile) -> str:
+        return f"{self._state.location}/{file.file}"
+
+    def _rewritten(
+        self, live: Mapping[str, AddedFile], hits: Mapping[str, BitMap], rows: pa.Table, fresh: Collection[Values]
+    ) -> set[str]:
+        found = file_plan.files_to_rewrite(
+            described_files(live.values()),
+            {path: len(positions) for path, positions in hits.items()},
+            rows.nbytes // PARQUET_RATIO,
+            self._rules,
+            [repr(values) for values in fresh],
+        )
+        return found | {path for path in hits if live[path].deleted + len(hits[path]) >= live[path].rows}
+
+    def _added(
+        self,
+        files: DeltaFiles,
+        live: Mapping[str, AddedFile],
+        hits: Mapping[str, BitMap],
+        fresh: Mapping[Values, Part],
+        rewritten: Collection[str],
+    ) -> list[AddedFile]:
+        """New files: the fresh rows, and what stays of the files that are rewritten."""
+        old: dict[Values, list[str]] = defaultdict(list)
+        for path in sorted(rewritten):
+            old[live[path].partition].append(path)
+        added: list[AddedFile] = []
+        for values in {**old, **fresh}:
+            parts: Iterator[pa.Table] = chain.from_iterable(
+                files.live_rows(live[path], self._vectors.of(live[path]) | hits.get(path, BitMap()))
+                for path in old.get(values, [])
+            )
+            if values in fresh:
+                parts = chain(parts, [fresh[values].rows.select(files.schema.names).cast(files.schema)])
+            count = self._rows_in_file(live.values(), fresh)
+            added += [each.added for each in files.write(parts, Part(values, files.schema.empty_table()), count)]
+        return added
+
+    def _rows_in_file(self, live: Collection[AddedFile], fresh: Mapping[Values, Part]) -> int:
+        size: float = sum(part.rows.nbytes for part in fresh.values()) / PARQUET_RATIO
+        count = sum(part.rows.num_rows for part in fresh.values())
+        size, count = size + sum(file.size for file in live), count + sum(file.rows for file in live)
+        return max(1, int(self._layout.target_bytes * count / max(1.0, size)))
+
+    def _has_feed(self, schema: pa.Schema) -> bool:
+        """Whether a commit has a change data feed: not if the type of a column changes, as earlier rows then do not fit."""
+        if not self._layout.feed:
+            return False
+        old = self._state.schema if self._state.exists else schema
+        return all(field.name not in schema.names or schema.field(field.name).type == field.type for field in old)
+
+    def _feed(
+        self,
+        files: DeltaFiles,
+        live: Mapping[str, AddedFile],
+        hits: Mapping[str, BitMap],
+        change: RowChange,
+        fresh: Mapping[Values, Part],
+    ) -> list[Action]:
+        """The change data feed: earlier rows, and new ones, each with its kind of change."""
+        if change.replaced is None:
+            hits = {path: BitMap(range(file.rows)) - self._vectors.of(file) for path, file in live.items()}
+        new = change.rows[KEY].combine_chunks()
+        before = [(live[path].partition, files.rows_at(live[path], rows)) for path, rows in hits.items()]
+        keys = [rows[KEY].combine_chunks() for _, rows in before]
+        old = pa.concat_arrays([pa.array([], pa.string()), *keys])
+        changes: list[tuple[str, Part]] = []
+        for values, rows in before:
+            stays = pc.is_in(rows[KEY], new)
+            changes += [
+                ("update_preimage", Part(values, rows.filter(stays))),
+                ("delete", Part(values, rows.filter(pc.invert(stays)))),
+            ]
+        for values, part in fresh.items():
+            known = pc.is_in(part.rows[KEY], old)
+            changes += [
+                ("update_postimage", Part(values, part.rows.filter(known))),
+                ("insert", Part(values, part.rows.filter(pc.invert(known)))),
+            ]
+        return files.write_changes(changes)
+
+
+def described_files(files: Collection[AddedFile]) -> list[file_plan.DataFile]:
+    """Data files as plans of writes and compactions see them."""
+    return [file_plan.DataFile(file.path, file.rows, file.size, file.deleted, repr(file.partition)) for file in files]
+
+
+def _loose(stats: str) -> str:
+    return json.dumps({**json.loads(stats), "tightBounds": False})

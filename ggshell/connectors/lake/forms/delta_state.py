@@ -1,0 +1,234 @@
+"""The state of a Delta table by its log, and commits to it (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+
+delta-rs writes no deletion vectors, and does not return those of others in the form in which a commit must repeat them. So the
+log is read and written here; delta-rs writes the checkpoints of the log. A commit is a conditional write of the next file of
+the log: if another process was faster, nothing is committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, Schema
+
+from ggshell.connectors.lake.forms.deletion_vectors import Descriptor
+from ggshell.connectors.lake.rows import plain
+from ggshell.connectors.lake.store import LakeStore
+from ggshell.errors import StoreError
+from ggshell.files import read_json
+
+CHECKPOINT_EVERY: Final = 100
+"""Commits after which the log gets a checkpoint, so that readers need not read all of it."""
+LOG: Final = "_delta_log"
+VECTORS, TIMES, FEED = "deletionVectors", "timestampNtz", "changeDataFeed"
+_READER_FEATURES: Final = (VECTORS, TIMES)
+_KNOWN_FEATURES: Final = frozenset(
+    (VECTORS, TIMES, FEED, "appendOnly", "invariants", "checkConstraints", "generatedColumns", "domainMetadata")
+)
+"""The features of tables that this program can write to; it makes none with constraints or generated columns."""
+Action = dict[str, Any]
+
+
+class AddedFile(NamedTuple):
+    """A live data file. ``path``: as in the log; ``partition``: values as texts; ``stats``: JSON; ``vector``: deleted rows."""
+
+    path: str
+    partition: tuple[tuple[str, str | None], ...]
+    size: int
+    stats: str
+    vector: Descriptor | None = None
+
+    @property
+    def file(self) -> str:
+        """The path of the file, relative to the table."""
+        return unquote(self.path)
+
+    @property
+    def rows(self) -> int:
+        """The rows of the file, with the deleted ones."""
+        return int(read_json(self.stats)["numRecords"])
+
+    @property
+    def deleted(self) -> int:
+        return int(self.vector["cardinality"]) if self.vector is not None else 0
+
+    def added(self, time: int, *, changes: bool = True) -> Action:
+        """The action that adds the file. ``time``: milliseconds."""
+        return {"add": {**self._facts(changes), "modificationTime": time, "stats": self.stats}}
+
+    def removed(self, time: int, *, changes: bool = True) -> Action:
+        return {"remove": {**self._facts(changes), "deletionTimestamp": time, "extendedFileMetadata": True}}
+
+    def _facts(self, changes: bool) -> dict[str, Any]:
+        vector = {"deletionVector": self.vector} if self.vector is not None else {}
+        said = {"path": self.path, "partitionValues": dict(self.partition), "size": self.size, "dataChange": changes}
+        return {**said, **vector}
+
+
+class DeltaState:
+    """A table as the log describes it, at one version. ``version`` -1: it does not exist yet."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.store = LakeStore(location)
+        self.version = -1
+        self.files: dict[str, AddedFile] = {}
+        self.marks: dict[str, int] = {}
+        self.features: frozenset[str] = frozenset()
+        self._metadata: dict[str, Any] = {}
+
+    @property
+    def exists(self) -> bool:
+        return self.version >= 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        return plain(pa.schema(Schema.from_json(self._metadata["schemaString"]).to_arrow()))
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return tuple(self._metadata.get("partitionColumns", ()))
+
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        return dict(self._metadata.get("configuration") or {})
+
+    # Reading
+
+    def refresh(self) -> DeltaState:
+        """Read what has been committed since. Raises StoreError if the log cannot be read."""
+        if not self.exists:
+            self._load_checkpoint()
+        while (text := self.store.read(_entry(self.version + 1))) is not None:
+            self._apply([read_json(line) for line in text.splitlines() if line.strip()])
+            self.version += 1
+        return self
+
+    def _load_checkpoint(self) -> None:
+        said = self.store.read(f"{LOG}/_last_checkpoint")
+        if said is None:
+            return
+        version = int(read_json(said)["version"])
+        place = self.store.child(f"{LOG}/{version:020d}.checkpoint.parquet")
+        try:
+            with place.system.open_input_file(place.path) as stream:
+                rows = pq.read_table(stream)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise StoreError(f"checkpoint {version} of {self.location} cannot be read: {error}") from error
+        self._apply({name: value for name, value in row.items() if value is not None} for row in rows.to_pylist())
+        self.version = version
+
+    def _apply(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            for kind, said in action.items():
+                match kind:
+                    case "add":
+                        self.files[said["path"]] = _file(said)
+                    case "remove":
+                        self._forget(said)
+                    case "txn":
+                        self.marks[said["appId"]] = int(said["version"])
+                    case "metaData":
+                        self._metadata = _metadata(said)
+                    case "protocol":
+                        self.features = frozenset(said.get("writerFeatures") or ())
+
+    def _forget(self, said: Action) -> None:
+        """A file whose vector changes is removed and added in one commit, in any order; only the old one goes."""
+        there = self.files.get(said["path"])
+        if there is not None and _identity(there.vector) == _identity(said.get("deletionVector")):
+            del self.files[said["path"]]
+
+    # Writing
+
+    def creation(
+        self, schema: pa.Schema, partition: Sequence[str], configuration: Mapping[str, str], now: int
+    ) -> list[Action]:
+        """The actions that create the table, or replace its columns. ``now``: milliseconds."""
+        kept = {**self.configuration, **configuration, "delta.enableDeletionVectors": "true"}
+        return [*self._protocol(schema, kept), self._described(schema, partition, kept, now)]
+
+    def _protocol(self, schema: pa.Schema, configuration: Mapping[str, str]) -> list[Action]:
+        needed = {VECTORS}
+        needed |= {TIMES} if pa.timestamp("us") in schema.types else set()
+        needed |= {FEED} if configuration.get("delta.enableChangeDataFeed") == "true" else set()
+        if needed <= self.features:
+            return []
+        every = self.features | needed
+        said = {"readerFeatures": [each for each in _READER_FEATURES if each in every], "writerFeatures": sorted(every)}
+        return [{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **said}}]
+
+    def _described(
+        self, schema: pa.Schema, partition: Sequence[str], configuration: Mapping[str, str], now: int
+    ) -> Action:
+        from uuid import uuid4
+
+        said = {
+            "id": self._metadata.get("id") or str(uuid4()),
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": Schema.from_arrow(schema).to_json(),
+            "partitionColumns": list(partition),
+            "configuration": dict(configuration),
+            "createdTime": self._metadata.get("createdTime") or now,
+        }
+        return {"metaData": said}
+
+    def commit(self, actions: Sequence[Action], operation: str, now: int) -> bool:
+        """Commit actions as the next version. Returns False if another process has committed that version.
+
+        Raises DiskError, ConnectionLostError.
+        """
+        self._require_known()
+        info = {"commitInfo": {"timestamp": now, "operation": operation, "engineInfo": "ggshell"}}
+        lines = "\n".join(json.dumps(action, separators=(",", ":")) for action in (info, *actions))
+        if not self.store.create(_entry(self.version + 1), lines.encode()):
+            return False
+        self._apply(actions)
+        self.version += 1
+        if self.version % CHECKPOINT_EVERY == 0:
+            DeltaTable(self.location).create_checkpoint()
+        return True
+
+    def _require_known(self) -> None:
+        other = self.features - _KNOWN_FEATURES
+        if other:
+            raise StoreError(
+                f"Delta table {self.location} has the feature {min(other)}, which this version cannot write",
+                hint="use another folder for the lake",
+            )
+
+
+def table_state(location: str) -> DeltaState | None:
+    """The present state of a table; None if there is none. Raises StoreError."""
+    try:
+        state = DeltaState(location).refresh()
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"the log of Delta table {location} cannot be read: {error}") from error
+    return state if state.exists else None
+
+
+def _entry(version: int) -> str:
+    return f"{LOG}/{version:020d}.json"
+
+
+def _file(said: Action) -> AddedFile:
+    vector = said.get("deletionVector")
+    partition = said.get("partitionValues") or {}
+    pairs = partition.items() if isinstance(partition, Mapping) else partition
+    vector = {name: value for name, value in vector.items() if value is not None} if vector else None
+    return AddedFile(said["path"], tuple(pairs), int(said["size"]), said.get("stats") or "", vector)
+
+
+def _identity(vector: Descriptor | None) -> tuple[Any, ...] | None:
+    return (vector["storageType"], vector["pathOrInlineDv"], vector.get("offset")) if vector else None
+
+
+def _metadata(said: Action) -> dict[str, Any]:
+    """The metadata of the table; a checkpoint has its maps as pairs."""
+    configuration = said.get("configuration") or {}
+    return {**said, "configuration": dict(configuration)}

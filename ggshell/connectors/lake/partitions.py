@@ -1,0 +1,120 @@
+"""Partitions of Delta tables and of Parquet files, which have only columns: the columns that stand for transforms."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ggshell.errors import ApplyError
+from ggshell.parameters.lake_tables import PartitionField, Transform
+
+_LENGTHS = {Transform.YEAR: "%Y", Transform.MONTH: "%Y-%m", Transform.HOUR: "%Y-%m-%d-%H"}
+Values = tuple[tuple[str, str | None], ...]
+"""The values of the fields of a partition, as texts."""
+
+
+class Part(NamedTuple):
+    """The rows of one partition."""
+
+    values: Values
+    rows: pa.Table
+
+
+def derived(fields: Sequence[PartitionField]) -> tuple[PartitionField, ...]:
+    """The fields whose columns the source does not have."""
+    return tuple(field for field in fields if field.transform is not Transform.IDENTITY)
+
+
+def partitioned(rows: pa.Table, fields: Sequence[PartitionField]) -> Iterator[Part]:
+    """Divide rows by partition, with the derived columns. Raises ApplyError for a column that is missing or of a wrong type."""
+    for field in derived(fields):
+        rows = rows.append_column(field.name, field_values(rows, field))
+    if not fields or not rows.num_rows:
+        yield Part((), rows)
+        return
+    names = [field.name for field in fields]
+    _require(rows, names)
+    numbers = [_codes(rows[name]) for name in names]
+    keys = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in numbers), ",")
+    groups = (
+        keys.combine_chunks().dictionary_encode() if isinstance(keys, pa.ChunkedArray) else keys.dictionary_encode()
+    )
+    for number in range(len(groups.dictionary)):
+        mine = rows.filter(pc.equal(groups.indices, number))
+        yield Part(tuple((name, value_text(mine[name][0].as_py())) for name in names), mine)
+
+
+def _codes(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks().dictionary_encode(null_encoding="encode").indices
+
+
+def _require(rows: pa.Table, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in rows.column_names]
+    if missing:
+        raise ApplyError(f"PARTITIONBY {missing[0]}: the table has no such column", hint="correct LAKETABLE")
+
+
+def field_values(rows: pa.Table, field: PartitionField) -> pa.Array:
+    """The values of a transform."""
+    _require(rows, [field.column])
+    column = rows[field.column].combine_chunks()
+    try:
+        match field.transform:
+            case Transform.DAY:
+                return column.cast(pa.date32())
+            case Transform.BUCKET:
+                return pa.array(
+                    [_bucket(each, field.number) for each in column.cast(pa.string()).to_pylist()], pa.int32()
+                )
+            case Transform.TRUNCATE if pa.types.is_integer(column.type):
+                return pa.array(
+                    [None if each is None else each - each % field.number for each in column.to_pylist()], column.type
+                )
+            case Transform.TRUNCATE:
+                return pc.utf8_slice_codeunits(column, 0, field.number)
+            case _:
+                return pc.strftime(column, _LENGTHS[field.transform])
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ApplyError(
+            f"PARTITIONBY {field.transform.name} ({field.column}): a column of type {column.type} has no such partitions",
+            hint="correct LAKETABLE",
+        ) from error
+
+
+def _bucket(text: str | None, buckets: int) -> int | None:
+    return None if text is None else zlib.crc32(text.encode()) % buckets
+
+
+def value_text(value: Any) -> str | None:
+    """The value of a partition as Delta and Hive write it."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower()
+        case datetime():
+            return value.replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return format(value, "f")
+        case bytes():
+            return value.decode("latin-1")
+        case _:
+            return str(value)
+
+
+def fields_text(fields: Sequence[PartitionField]) -> str:
+    """The fields as a property of a table keeps them."""
+    return json.dumps([[field.column, field.transform.value, field.number] for field in fields])
+
+
+def fields_of(text: str) -> tuple[PartitionField, ...]:
+    return tuple(PartitionField(column, Transform(name), number) for column, name, number in json.loads(text))
