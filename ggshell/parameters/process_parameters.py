@@ -153,7 +153,7 @@ class ReplicatParameters(NamedTuple):
     MAX_APPLY_PARALLELISM; ``fewest_appliers``: APPLY_PARALLELISM or MIN_APPLY_PARALLELISM; ``full_serialization``:
     COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``, ``non_transactional``: SUPPRESSTRIGGERS, DEFERREFCONST
     and ALLOWNONTRANSACTIONAL of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all;
-    ``layouts``, ``latency``: LAKETABLE and LATENCY (seconds), for a lake.
+    ``layouts``: LAKETABLE, for a lake.
     """
 
     group: str
@@ -182,7 +182,6 @@ class ReplicatParameters(NamedTuple):
     ddl_substitutions: DdlSubstitutions = DdlSubstitutions()
     ddl_options: DdlOptions = DdlOptions()
     layouts: LakeLayouts = LakeLayouts()
-    latency: float = 1.0
 
 
 class RestartRule(NamedTuple):
@@ -329,7 +328,6 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         ddl_substitutions=ddl_substitutions(found),
         ddl_options=ddl_options(found),
         layouts=lake_layouts(found),
-        latency=float(_last(found, "LATENCY", "interval", 1)),
     )
 
 

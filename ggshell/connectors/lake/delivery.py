@@ -11,9 +11,11 @@ from functools import reduce
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables, TableChange
+from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.net_effects import NetEffects, composed
-from ggshell.connectors.lake.rows import Rules, table_change
+from ggshell.connectors.lake.rows import Rules, table_change, version_change
 from ggshell.connectors.lake.slices import SlicePart, SliceTask
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts
 from ggshell.query.trail_read import HomeKeys
 from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
@@ -22,6 +24,8 @@ Wanted = Callable[[TableName], bool]
 Count = Callable[[TableName, int, int], None]
 Run = Callable[[SliceTask], list[SlicePart]]
 """Runs a task on every split of a batch."""
+TableEffects = NetEffects | list[VersionChanges]
+"""The changes of one table: their net effects, or, with HISTORY, each of them."""
 
 
 class LakeDelivery:
@@ -42,6 +46,7 @@ class LakeDelivery:
         told: Callable[[str], None],
         keys: HomeKeys | None = None,
         least: Csn | None = None,
+        layouts: LakeLayouts = DEFAULT_LAYOUTS,
     ) -> None:
         """``least``: the CSN of the first transaction that is delivered; the trail can contain earlier ones."""
         self.committed = log.latest()
@@ -52,6 +57,7 @@ class LakeDelivery:
         self._told = told
         self._keys = keys
         self._least = least
+        self._layouts = layouts
         self._explained: set[TableName] = set()
         self._said: set[str] = set()
 
@@ -63,7 +69,8 @@ class LakeDelivery:
         if done is not None:
             self._log.require_there(done)
         ahead = self._ahead([None])
-        task = SliceTask(self._wanted, self._keys, self._tables.log_layout(number), ahead, least=self._least)
+        layout = self._tables.log_layout(number)
+        task = SliceTask(self._wanted, self._keys, layout, ahead, least=self._least, layouts=self._layouts)
         parts = sorted(run(task), key=lambda part: part.order)
         last = max((part.last for part in parts if part.last is not None), default=None)
         if last is None:
@@ -75,8 +82,8 @@ class LakeDelivery:
         if files:
             self._tables.append_log(files, batch)
         self._explain(parts, counts)
-        for name, effects in self._effects(run, task, parts).items():
-            self._change(name, effects, batch, versions)
+        for name, found in self._changes(run, task, parts).items():
+            self._change(name, found, batch, versions)
         total = sum(count for (_, io_type), count in counts.items() if io_type != IoType.SEQUENCE_OP)
         commit = LakeCommit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
         self._log.sync()
@@ -98,10 +105,10 @@ class LakeDelivery:
             if reached is not None and (done is None or reached > done.position)
         }
 
-    def _effects(self, run: Run, task: SliceTask, parts: list[SlicePart]) -> dict[TableName, NetEffects]:
-        """The net effects of a batch by table; of a table that a crash left ahead, only those that it does not have."""
+    def _changes(self, run: Run, task: SliceTask, parts: list[SlicePart]) -> dict[TableName, TableEffects]:
+        """The changes of a batch by table; of a table that a crash left ahead, only those that it does not have."""
         found = _composed(parts)
-        ahead = self._ahead(name for name, effects in found.items() if effects.definition.key)
+        ahead = self._ahead(found)
         if ahead:
             names = frozenset(name for name in ahead if name is not None)
             again = run(task._replace(log=None, reached=ahead, only=names))
@@ -109,12 +116,12 @@ class LakeDelivery:
             found |= _composed(sorted(again, key=lambda part: part.order))
         return found
 
-    def _change(self, name: TableName, effects: NetEffects, batch: LakeBatch, versions: dict[str, int]) -> None:
+    def _change(self, name: TableName, found: TableEffects, batch: LakeBatch, versions: dict[str, int]) -> None:
         """Write the change of a table's current rows."""
-        if not effects.definition.key or not (effects.keys or effects.cleared):
-            return
-        rules = Rules(self._tables.fitting, self._tables.widens)
-        change = table_change(effects, self._tables.held(name, batch), rules)
+        rules, held = Rules(self._tables.fitting, self._tables.widens), self._tables.held(name, batch)
+        change = (
+            table_change(found, held, rules) if isinstance(found, NetEffects) else version_change(found, held, rules)
+        )
         for text in _column_messages(change):
             if text not in self._said:
                 self._said.add(text)
@@ -155,10 +162,18 @@ def _summed(parts: list[SlicePart]) -> dict[tuple[TableName, int], int]:
     return found
 
 
-def _composed(parts: list[SlicePart]) -> dict[TableName, NetEffects]:
-    """The net effects of the parts of a batch, which are in order."""
-    found: dict[TableName, list[NetEffects]] = {}
+def _composed(parts: list[SlicePart]) -> dict[TableName, TableEffects]:
+    """The changes of the parts of a batch, which are in order, of each table that has a key and changes."""
+    effects: dict[TableName, list[NetEffects]] = {}
+    histories: dict[TableName, list[VersionChanges]] = {}
     for part in parts:
-        for name, effects in part.effects.items():
-            found.setdefault(name, []).append(effects)
-    return {name: reduce(composed, found[name]) for name in sorted(found)}
+        for name, each in part.effects.items():
+            effects.setdefault(name, []).append(each)
+        for name, several in part.versions.items():
+            histories.setdefault(name, []).extend(several)
+    found: dict[TableName, TableEffects] = dict(histories)
+    for name, some in effects.items():
+        net = reduce(composed, some)
+        if net.definition.key and (net.keys or net.cleared):
+            found[name] = net
+    return {name: found[name] for name in sorted(found)}

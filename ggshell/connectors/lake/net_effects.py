@@ -73,16 +73,16 @@ def net_effects(changes: Changes) -> NetEffects:
     if len(truncates):
         changes = _behind(changes, int(truncates[-1]) + 1)
     cleared = bool(len(truncates))
-    codes, keys = _coded(changes)
+    codes, keys = coded(changes)
     moved = codes.old != codes.new
-    touches = _touches(codes, moved)
-    root, base = _chains(changes, codes, moved, touches, has_rows=not cleared)
-    last = touches.last_of_key
-    final = touches.event[last]
-    gone = touches.leaves[last] | (changes.io_type[final] == int(IoType.DELETE))
+    touched = touches(codes, moved)
+    root, base = chains(changes, codes, moved, touched, has_rows=not cleared)
+    last = touched.last_of_key
+    final = touched.event[last]
+    gone = touched.leaves[last] | (changes.io_type[final] == int(IoType.DELETE))
     columns = _last_values(changes, root, final, gone)
     bases = keys.take(pa.array(np.where(gone, -1, base[root[final]]), mask=gone | (base[root[final]] < 0)))
-    return NetEffects(changes.definition, keys.take(pa.array(touches.key[last])), bases, gone, columns, cleared)
+    return NetEffects(changes.definition, keys.take(pa.array(touched.key[last])), bases, gone, columns, cleared)
 
 
 def _behind(changes: Changes, first: int) -> Changes:
@@ -92,20 +92,21 @@ def _behind(changes: Changes, first: int) -> Changes:
     )
 
 
-class _Codes(NamedTuple):
+class KeyCodes(NamedTuple):
     """The keys of changes as numbers."""
 
     old: Ints
     new: Ints
 
 
-def _coded(changes: Changes) -> tuple[_Codes, pa.Array]:
+def coded(changes: Changes) -> tuple[KeyCodes, pa.Array]:
+    """The keys of changes as numbers, and the key of each number."""
     both = pa.chunked_array([changes.new, changes.old], pa.string()).combine_chunks().dictionary_encode()
     numbers = both.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return _Codes(numbers[len(changes.new) :], numbers[: len(changes.new)]), both.dictionary
+    return KeyCodes(numbers[len(changes.new) :], numbers[: len(changes.new)]), both.dictionary
 
 
-class _Touches(NamedTuple):
+class Touches(NamedTuple):
     """Every change of a key, sorted by key, then by change. A key change touches two keys: it *leaves* the old one."""
 
     key: Ints
@@ -118,7 +119,8 @@ class _Touches(NamedTuple):
         return np.flatnonzero(np.append(self.key[1:] != self.key[:-1], len(self.key) > 0)[: len(self.key)])
 
 
-def _touches(codes: _Codes, moved: Bools) -> _Touches:
+def touches(codes: KeyCodes, moved: Bools) -> Touches:
+    """``moved``: the changes of a key."""
     event, key = np.arange(len(codes.new)), codes.new
     leaves = np.zeros(len(event), np.bool_)
     if moved.any():
@@ -128,10 +130,10 @@ def _touches(codes: _Codes, moved: Bools) -> _Touches:
         order = np.argsort(event, kind="stable")
         event, key, leaves = event[order], key[order], leaves[order]
     order = np.argsort(key, kind="stable")
-    return _Touches(key[order], event[order], leaves[order])
+    return Touches(key[order], event[order], leaves[order])
 
 
-def _chains(changes: Changes, codes: _Codes, moved: Bools, touches: _Touches, *, has_rows: bool) -> tuple[Ints, Ints]:
+def chains(changes: Changes, codes: KeyCodes, moved: Bools, touched: Touches, *, has_rows: bool) -> tuple[Ints, Ints]:
     """Each change's first change of its chain, and each change's base if it is such a first one (-1: an empty row).
 
     The change before, in a chain, is the previous touch of the key that a change had before it. Following these links by
@@ -139,14 +141,14 @@ def _chains(changes: Changes, codes: _Codes, moved: Bools, touches: _Touches, *,
     """
     count = len(changes.io_type)
     resets = np.isin(changes.io_type, _RESETS)
-    follows = np.zeros(len(touches.key), np.bool_)
-    follows[1:] = touches.key[1:] == touches.key[:-1]
-    before = np.full(len(touches.key), -1)
-    before[1:] = np.where(touches.leaves[:-1], -2, touches.event[:-1])
+    follows = np.zeros(len(touched.key), np.bool_)
+    follows[1:] = touched.key[1:] == touched.key[:-1]
+    before = np.full(len(touched.key), -1)
+    before[1:] = np.where(touched.leaves[:-1], -2, touched.event[:-1])
     before[~follows] = -1
     previous = np.full(count, -1)
-    incoming = touches.leaves == moved[touches.event]
-    previous[touches.event[incoming]] = before[incoming]
+    incoming = touched.leaves == moved[touched.event]
+    previous[touched.event[incoming]] = before[incoming]
     previous[resets] = -2
     base = np.where(previous == -1, codes.old, -1) if has_rows else np.full(count, -1)
     root = np.where(previous < 0, np.arange(count), previous)
@@ -245,6 +247,24 @@ def _aligned(first: NetEffects, second: NetEffects) -> tuple[NetEffects, NetEffe
     return (
         first._replace(columns=(*ours, *only)),
         second._replace(columns=(*second.columns, *(_absent(each.column, second.keys) for each in only))),
+    )
+
+
+def aligned_columns(parts: Sequence[Changes]) -> tuple[ColumnTexts, ...]:
+    """The columns of changes one after the other: those of the last definition, then those that only earlier ones have."""
+    wanted = [each.column for each in parts[-1].columns]
+    for part in reversed(parts):
+        wanted += [each.column for each in part.columns if same_column(each.column, wanted) is None]
+    found: list[list[ColumnTexts]] = [[] for _ in wanted]
+    for part in parts:
+        mine = {same_column(each.column, wanted): each for each in part.columns}
+        for index, column in enumerate(wanted):
+            found[index].append(mine.get(index) or _absent(column, len(part.io_type)))
+    return tuple(
+        ColumnTexts(
+            column, pa.concat_arrays([each.texts for each in same]), np.concatenate([each.given for each in same])
+        )
+        for column, same in zip(wanted, found, strict=True)
     )
 
 

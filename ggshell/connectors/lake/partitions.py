@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ggshell.errors import ApplyError
+from ggshell.files import read_json
 from ggshell.parameters.lake_tables import PartitionField, Transform
 
 _LENGTHS = {Transform.YEAR: "%Y", Transform.MONTH: "%Y-%m", Transform.HOUR: "%Y-%m-%d-%H"}
@@ -117,4 +118,4 @@ def fields_text(fields: Sequence[PartitionField]) -> str:
 
 
 def fields_of(text: str) -> tuple[PartitionField, ...]:
-    return tuple(PartitionField(column, Transform(name), number) for column, name, number in json.loads(text))
+    return tuple(PartitionField(column, Transform(name), number) for column, name, number in read_json(text))

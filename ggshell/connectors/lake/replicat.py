@@ -85,11 +85,14 @@ class LakeReplicat:
         self._log.claim()
         self._held = contextlib.ExitStack()
         self._held.enter_context(self._log.held())
-        tables = open_tables(self._target, context.group, index_cache(context.home, context.group))
+        cache = index_cache(context.home, context.group)
+        tables = open_tables(self._target, context.group, cache, parameters.layouts)
         self._keys = HomeKeys.of(context.home, wallet_of(context.home))
         asked = StartPosition.of(checkpoint.options)
         least = asked.least if asked is not None and asked.csn else None
-        self._delivery = LakeDelivery(tables, self._log, self._wanted, self._counted, self._warn, self._keys, least)
+        self._delivery = LakeDelivery(
+            tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, parameters.layouts
+        )
         self._saved: LakeCommit | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)

@@ -7,18 +7,21 @@ rows. If a type has changed otherwise, the whole table is rewritten, with each v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ggshell.connectors.lake.extra_columns import CURRENT, DELETED
 from ggshell.connectors.lake.forms import KEY, HeldTable, TableChange
+from ggshell.connectors.lake.history import VersionChanges, joined_versions, versions
 from ggshell.connectors.lake.net_effects import NetEffects
 from ggshell.errors import ApplyError
 from ggshell.query.values import arrow_type, texts, typed
 from ggshell.record.definition import TableDefinition
+from ggshell.record.operation import IoType
 
 _WIDER = {
     (pa.int16(), pa.int32()),
@@ -37,6 +40,9 @@ def plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, _PLAIN.get(field.type, field.type)) for field in schema])
 
 
+_NO_KEYS = pa.array([], pa.string())
+
+
 class Rules(NamedTuple):
     """What a form can do: the type that it has for an Arrow type, and whether a column can be widened in place."""
 
@@ -53,12 +59,53 @@ def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
 
 def table_change(effects: NetEffects, held: HeldTable | None, rules: Rules) -> TableChange:
     """The change that applies a batch to a table (None: it does not exist yet)."""
-    definition = effects.definition
+    change = _evolved(effects.definition, held, rules)._replace(replaced=effects.key)
+    schema = change.rows.schema
+    if held is None:
+        return change._replace(rows=_laid(schema.empty_table(), effects, schema), cleared=True)
+    if effects.cleared and DELETED not in schema.names:
+        return change._replace(rows=_laid(schema.empty_table(), effects, schema), cleared=True)
+    every = bool(change.changed) or effects.cleared
+    bases = None if every else _needed(effects, schema)
+    before = schema.empty_table()
+    if bases is None or len(bases):
+        before = _retyped(_read(held, bases, dict(change.renamed)), schema)
+    rows = _laid(schema.empty_table() if effects.cleared else before, effects, schema)
+    if every:
+        untouched = before.filter(pc.invert(pc.is_in(before[KEY], effects.key)))
+        rows = pa.concat_tables([_marked(untouched) if effects.cleared else untouched, rows])
+    return change._replace(rows=rows, cleared=every)
+
+
+def version_change(parts: Sequence[VersionChanges], held: HeldTable | None, rules: Rules) -> TableChange:
+    """The change that adds the versions of a batch to a table with HISTORY."""
+    joined = joined_versions(parts)
+    change = _evolved(joined.changes.definition, held, rules)
+    schema = change.rows.schema
+    truncated = bool((joined.changes.io_type == int(IoType.PURGE_DATA)).any())
+    keys = pa.concat_arrays([joined.changes.old, joined.changes.new]).unique()
+    before = schema.empty_table()
+    if held is not None:
+        found = _read(held, None if truncated or change.changed else keys, dict(change.renamed))
+        before = _retyped(found, schema)
+    is_present = before[CURRENT].combine_chunks().fill_null(True)  # NULL: HISTORY is new for the table
+    if not (truncated or change.changed):
+        is_present = pc.and_(is_present, pc.is_in(before[KEY].combine_chunks(), keys))
+    present = before.filter(is_present)
+    found_versions = versions(present, joined)
+    rows = [found_versions.closed, found_versions.present]
+    if change.changed:
+        rows.insert(0, before.filter(pc.invert(is_present)))
+    replaced = pa.concat_arrays([keys, present[KEY].combine_chunks()]).unique()
+    return change._replace(rows=pa.concat_tables(rows), replaced=replaced, cleared=held is None or bool(change.changed))
+
+
+def _evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules) -> TableChange:
+    """What a batch changes in the columns of a table; the rows of the result are empty."""
     wanted = _schema(definition, rules.fitting)
     numbers = {column.name: column.number for column in definition.columns if column.number}
     if held is None:
-        rows = _laid(wanted.empty_table(), effects, wanted)
-        return TableChange(definition, rows, effects.key, cleared=True, numbers=numbers)
+        return TableChange(definition, wanted.empty_table(), _NO_KEYS, numbers=numbers)
     renamed = _renamed(definition, held)
     names = dict(renamed)
     there = {names.get(field.name, field.name): field.type for field in plain(held.schema)}
@@ -69,29 +116,22 @@ def table_change(effects: NetEffects, held: HeldTable | None, rules: Rules) -> T
     schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
     dropped = tuple(name for name in there if name not in wanted.names)
     kept = {names.get(name, name): number for name, number in held.numbers.items()}
-    change = TableChange(
+    return TableChange(
         definition,
         schema.empty_table(),
-        effects.key,
-        effects.cleared or bool(changed),
-        added,
-        changed,
-        renamed,
-        widened,
-        dropped,
-        {**kept, **numbers},
+        _NO_KEYS,
+        added=added,
+        changed=changed,
+        renamed=renamed,
+        widened=widened,
+        dropped=dropped,
+        numbers={**kept, **numbers},
     )
-    if effects.cleared:
-        return change._replace(rows=_laid(schema.empty_table(), effects, schema))
-    bases = None if changed else _needed(effects, schema)
-    before = schema.empty_table()
-    if bases is None or len(bases):
-        before = _retyped(_read(held, bases, names), schema)
-    rows = _laid(before, effects, schema)
-    if changed:
-        untouched = pc.invert(pc.is_in(before[KEY], effects.key))
-        rows = pa.concat_tables([before.filter(untouched), rows])
-    return change._replace(rows=rows)
+
+
+def _marked(rows: pa.Table) -> pa.Table:
+    """Rows that a TRUNCATE has deleted, in a table with SOFTDELETES."""
+    return rows.set_column(rows.column_names.index(DELETED), DELETED, pa.repeat(True, rows.num_rows))
 
 
 def _renamed(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:

@@ -16,9 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ggshell.connectors.lake.extra_columns import with_extras
+from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.log_files import LogFile, LogLayout, LogWriter
 from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, composed, net_effects
 from ggshell.errors import ApplyError, GgsError
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, Deletes, LakeLayouts
 from ggshell.query.splits import TrailSplit
 from ggshell.query.trail_read import COLUMNS, HomeKeys, chosen, fitted
 from ggshell.record.change import ChangeBatch
@@ -51,7 +54,8 @@ class Last(NamedTuple):
 class SlicePart(NamedTuple):
     """What a task returns; ``order`` sorts the parts of a batch.
 
-    ``counts``: (table, operation) -> rows, of all tables of the trail that are wanted; ``effects``: of the tables with a key.
+    ``counts``: (table, operation) -> rows, of all tables of the trail that are wanted; ``effects``: of the tables with a key;
+    ``versions``: the changes of tables with HISTORY.
     """
 
     order: tuple[int, int, int]
@@ -59,6 +63,7 @@ class SlicePart(NamedTuple):
     files: list[LogFile]
     counts: dict[tuple[TableName, int], int]
     last: Last | None
+    versions: dict[TableName, list[VersionChanges]]
 
 
 class SliceTask(NamedTuple):
@@ -71,6 +76,7 @@ class SliceTask(NamedTuple):
     reached: Mapping[TableName | None, TrailPosition]
     only: frozenset[TableName] | None = None
     least: Csn | None = None
+    layouts: LakeLayouts = DEFAULT_LAYOUTS
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Spark's form of a task: splits in, parts out, each as one binary value."""
@@ -94,11 +100,12 @@ class SliceTask(NamedTuple):
             for batch in read_slice(split, self.keys, self.least):
                 reduction.add(batch, log)
                 if reduction.size >= REDUCED_BYTES:
-                    yield SlicePart((seqno, split.first, number), reduction.taken(), [], {}, None)
+                    yield SlicePart((seqno, split.first, number), reduction.taken(), [], {}, None, reduction.versions())
                     number += 1
         files = log.files if log is not None else []
         last = reduction.last(split)
-        yield SlicePart((seqno, split.first, number), reduction.taken(), files, reduction.counts, last)
+        effects, versions = reduction.taken(), reduction.versions()
+        yield SlicePart((seqno, split.first, number), effects, files, reduction.counts, last, versions)
 
 
 def on_spark(splits: DataFrame, task: SliceTask) -> list[SlicePart]:
@@ -144,6 +151,7 @@ class _Reduction:
         self._task = task
         self._file, self._trail = split.file, _trail(split)
         self._changes: dict[TableName, list[Changes]] = {}
+        self._versions: dict[TableName, list[VersionChanges]] = {}
         self._last: ChangeBatch | None = None
 
     def add(self, batch: ChangeBatch, log: LogWriter | None) -> None:
@@ -194,13 +202,30 @@ class _Reduction:
         for run in np.split(chosen, np.flatnonzero(numbers[1:] != numbers[:-1]) + 1):
             if len(run):
                 number = int(batch.table[run[0]])
-                changes = _changes(rows, number, run) if batch.tables[number].key else _keyless(batch.tables[number])
-                self._changes.setdefault(name, []).append(changes)
+                self._keep(rows, name, number, run)
+
+    def _keep(self, rows: ArrowRows, name: TableName, number: int, chosen: NDArray[np.int64]) -> None:
+        definition, layout = rows.batch.tables[number], self._task.layouts.of(name)
+        if not definition.key:
+            self._changes.setdefault(name, []).append(_keyless(definition))
+            return
+        changes = with_extras(_changes(rows, number, chosen), rows, chosen, layout)
+        if layout.deletes is not Deletes.CLOSED:
+            self._changes.setdefault(name, []).append(changes)
+            return
+        facts = rows.record_batch(["commit_ts", "csn"]).take(pa.array(chosen))
+        times = facts.column(0).cast(pa.int64()).to_numpy()
+        self._versions.setdefault(name, []).append(VersionChanges(changes, times, facts.column(1)))
 
     def taken(self) -> dict[TableName, NetEffects]:
         """The net effects of the changes so far, which are then forgotten."""
         found = {name: _net(parts) for name, parts in self._changes.items()}
         self._changes, self.size = {}, 0
+        return found
+
+    def versions(self) -> dict[TableName, list[VersionChanges]]:
+        """The changes of tables with HISTORY so far, which are then forgotten."""
+        found, self._versions = self._versions, {}
         return found
 
     def last(self, split: TrailSplit) -> Last | None:

@@ -13,6 +13,7 @@ from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import LakeTables, open_tables
 from ggshell.connectors.lake.slices import SlicePart, SliceTask, on_spark, parts_of
 from ggshell.connectors.lake.target import index_cache
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS
 from ggshell.query.splits import TrailSplit, splits_of
 from ggshell.query.trail_read import SplitRead
 from ggshell.trail.columnar import read_batches
@@ -64,6 +65,7 @@ class Deliveries:
         self.messages: list[str] = []
         self.counted: dict[str, int] = {}
         self.least: Csn | None = None
+        self.layouts = DEFAULT_LAYOUTS
         self._spark = spark
         self._split_bytes = split_bytes
 
@@ -76,9 +78,13 @@ class Deliveries:
         self, number: int, first: TrailPosition, last: TrailPosition, writes: int | None = None, commits: bool = True
     ) -> None:
         """Start a process that writes one batch and ends: after ``writes`` writes, if given, or before the commit."""
-        tables: Any = FailingTables(open_tables(self.lake.target, "LAKE", index_cache(self.lake.home, "LAKE")), writes)
+        cache = index_cache(self.lake.home, "LAKE")
+        opened = open_tables(self.lake.target, "LAKE", cache, self.layouts)
+        tables: Any = FailingTables(opened, writes)
         log = CommitLog(self.lake.target, "LAKE") if commits else FailingCommitLog(self.lake.target, "LAKE")
-        delivery = LakeDelivery(tables, log, lambda _: True, self._count, self.messages.append, None, self.least)
+        delivery = LakeDelivery(
+            tables, log, lambda _: True, self._count, self.messages.append, None, self.least, self.layouts
+        )
         splits = self.splits(first, last)
         random.Random(number).shuffle(splits)  # Tasks end in any order.
         delivery.write(lambda task: self._run(splits, task), number)

@@ -21,7 +21,7 @@ def main(extensions: str, form: str, place: str, out: str) -> None:
         (file,) = Path(extensions, f"duckdb_extension_{name}").rglob(f"{name}.duckdb_extension")
         connection.load_extension(str(file))
     if form == "parquet":
-        query = f"SELECT * FROM read_parquet('{place}', hive_partitioning = false)"
+        query = f"SELECT * FROM read_parquet(['{place}'], hive_partitioning = false)"
     else:
         query = f"SELECT * FROM {SCANS[form]}('{place}')"
     found = connection.sql(query).to_arrow_table()

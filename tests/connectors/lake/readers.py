@@ -85,8 +85,8 @@ def _place(target: LakeTarget, table: TableName) -> str:
         return location.removeprefix("file://").replace("'", "''")
     if target.form is TableForm.DELTA:
         return f"{target.location}/current/{table}".replace("'", "''")
-    (file,) = readable_table(target, str(table)).files
-    return file.location.replace("'", "''")
+    files = [each.location.replace("'", "''") for each in readable_table(target, str(table)).files]
+    return "', '".join(files)
 
 
 @cache

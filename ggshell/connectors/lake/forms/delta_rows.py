@@ -26,6 +26,7 @@ from ggshell.connectors.lake.forms.delta_files import DeltaFiles
 from ggshell.connectors.lake.forms.delta_state import Action, AddedFile, DeltaState
 from ggshell.connectors.lake.key_index import KeyIndexes
 from ggshell.connectors.lake.partitions import Part, Values, partitioned
+from ggshell.files import read_json
 from ggshell.parameters.lake_tables import PartitionField, TableLayout
 
 PARQUET_RATIO = 3
@@ -211,4 +212,4 @@ def described_files(files: Collection[AddedFile]) -> list[file_plan.DataFile]:
 
 
 def _loose(stats: str) -> str:
-    return json.dumps({**json.loads(stats), "tightBounds": False})
+    return json.dumps({**read_json(stats), "tightBounds": False})

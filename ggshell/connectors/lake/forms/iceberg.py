@@ -33,7 +33,6 @@ from pyiceberg.transforms import Transform as IcebergTransform
 from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
 from sqlalchemy.exc import SQLAlchemyError
 
-from ggshell.connectors.lake.clustering import sorted_by
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.iceberg_catalog import LOG, catalog_of
 from ggshell.connectors.lake.forms.iceberg_log import append_files, iceberg_layout
@@ -143,8 +142,8 @@ class IcebergTables:
         name = change.definition.name
         with self._transaction(name, change.rows.schema) as transaction:
             _partition(transaction, self._layouts.of(name))
-            rows = sorted_by(change.rows, self._layouts.of(name).cluster).rows
-            transaction.append(rows, snapshot_properties=_summary(batch))
+            changes = RowChanges(transaction._table.io, self._index_folder(name), self._layouts.of(name))
+            changes.replace(transaction, change.rows, None, _summary(batch))
             _keep_numbers(transaction, change)
             self._mark(transaction, batch)
 
@@ -159,9 +158,11 @@ class IcebergTables:
 
     def _row_changes(self, name: TableName, table: Table) -> RowChanges:
         if name not in self._rows:
-            cache = self._cache / quote(str(name), safe="")
-            self._rows[name] = RowChanges(table.io, cache, self._layouts.of(name))
+            self._rows[name] = RowChanges(table.io, self._index_folder(name), self._layouts.of(name))
         return self._rows[name]
+
+    def _index_folder(self, name: TableName) -> Path:
+        return self._cache / quote(str(name), safe="")
 
     def _held_rows(self, name: TableName, table: Table, keys: pa.Array | None) -> pa.Table:
         return table.scan().to_arrow() if keys is None else self._row_changes(name, table).rows(table, keys)

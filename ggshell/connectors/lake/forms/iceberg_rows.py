@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyiceberg.io import FileIO
-from pyiceberg.io.pyarrow import _determine_partitions
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
@@ -168,9 +168,31 @@ def _left(files: TableFiles, live: LiveFiles, hits: Mapping[str, BitMap], paths:
 
 
 def _partitioned(metadata: TableMetadata, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
+    """Divide rows by partition. Each distinct value is transformed once."""
     spec = metadata.spec()
     if spec.is_unpartitioned():
         yield (spec.spec_id, Record()), rows
         return
-    for each in _determine_partitions(spec, metadata.schema(), rows):
-        yield (spec.spec_id, each.partition_key.partition), each.arrow_table_partition
+    values, numbers = [], []
+    for field in spec.fields:
+        source = metadata.schema().find_field(field.source_id)
+        encoded = rows[source.name].combine_chunks().dictionary_encode(null_encoding="encode")
+        transform = field.transform.transform(source.field_type)
+        values.append([transform(each) for each in _internal(encoded.dictionary)])
+        distinct = {each: number for number, each in enumerate(dict.fromkeys(values[-1]))}
+        codes = np.array([distinct[each] for each in values[-1]], np.int64)
+        numbers.append(codes[encoded.indices.to_numpy(zero_copy_only=False)])
+        values[-1] = list(distinct)
+    groups, place = np.unique(np.stack(numbers, 1), axis=0, return_inverse=True)
+    for number, codes in enumerate(groups):
+        record = Record(*(values[field][code] for field, code in enumerate(codes.tolist())))
+        yield (spec.spec_id, record), rows.filter(pa.array(place.reshape(-1) == number))
+
+
+def _internal(values: pa.Array) -> list[Any]:
+    """Values as Iceberg's transforms take them: dates and times as numbers since 1970."""
+    if pa.types.is_date(values.type):
+        return values.cast(pa.int32()).to_pylist()  # type: ignore[no-any-return]
+    if pa.types.is_timestamp(values.type):
+        return values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()).to_pylist()  # type: ignore[no-any-return]
+    return values.to_pylist()  # type: ignore[no-any-return]

@@ -1,0 +1,223 @@
+"""LAKETABLE: partitions, sorted files, compression, metadata columns, soft deletes and history, for each form and reader."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from batches import Row
+from deliveries import BEGIN, Deliveries, ProcessEnded
+from lakes import Lake, image
+from readers import every_reader_agrees
+
+from ggshell.clock import FakeClock
+from ggshell.connectors.lake.maintenance import maintain
+from ggshell.connectors.lake.readable import readable_table
+from ggshell.connectors.lake.target import TableForm
+from ggshell.errors import ApplyError
+from ggshell.home.maintenance import MaintenanceSettings
+from ggshell.object_stores import open_place
+from ggshell.parameters.lake_tables import (
+    Compression,
+    Deletes,
+    LakeLayouts,
+    Metadata,
+    PartitionField,
+    TableLayout,
+    Transform,
+)
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.image import encode_image, join_key_update
+from ggshell.record.operation import IoType
+from ggshell.types import TableName, TrailPosition
+
+SALES = TableDefinition(
+    TableName("hr", "sales"),
+    (
+        Column("id", "integer", 23, False, 1),
+        Column("region", "text", 25, True, 2),
+        Column("sold", "timestamp without time zone", 1114, True, 3),
+    ),
+    (0,),
+)
+DAYS = ("2026-11-25 23:59:59", "2026-11-26 00:00:00")
+each_form = pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+PARTITIONS = (
+    PartitionField("region"),
+    PartitionField("sold", Transform.DAY),
+    PartitionField("id", Transform.BUCKET, 2),
+    PartitionField("region", Transform.TRUNCATE, 1),
+)
+
+
+def sale(number: int, region: str | None, sold: str | None = DAYS[0]) -> Row:
+    return Row(SALES, IoType.INSERT, image(str(number), region, sold))
+
+
+def region_of(number: int, region: str) -> Row:
+    return Row(SALES, IoType.FIELD_COMP, encode_image([(0, str(number).encode()), (1, region.encode())]))
+
+
+def deleted(number: int) -> Row:
+    return Row(SALES, IoType.DELETE, encode_image([(0, str(number).encode())]))
+
+
+def moved(old: int, new: int) -> Row:
+    parts = (encode_image([(0, str(number).encode())]) for number in (old, new))
+    return Row(SALES, IoType.KEY_FIELD_COMP, join_key_update(*parts))
+
+
+TRUNCATED = Row(SALES, IoType.PURGE_DATA, b"")
+
+
+class Sales:
+    """Delivers one batch of transactions after another, with a layout."""
+
+    def __init__(self, lake: Lake, layout: TableLayout) -> None:
+        self.deliveries = Deliveries(lake)
+        self.deliveries.layouts = LakeLayouts((("hr.*", layout),))
+        self.lake = lake
+        self._end, self._number = BEGIN, 0
+
+    def batch(self, *transactions: list[Row], is_repeated: bool = False) -> None:
+        end = self.lake.write(*transactions)
+        if is_repeated:
+            with pytest.raises(ProcessEnded):
+                self.deliveries.batch(self._number, self._end, end, commits=False)
+        self.deliveries.batch(self._number, self._end, end)
+        self._end, self._number = TrailPosition(*end), self._number + 1
+
+    def agree(self, columns: list[str], *rows: tuple[Any, ...]) -> None:
+        every_reader_agrees(self.lake.target, SALES.name, columns, list(rows))
+
+
+def seconds(csn: int) -> datetime:
+    """The commit time of a transaction in these trails."""
+    return datetime.fromtimestamp(1_700_000_000, UTC) + timedelta(microseconds=csn * 1000)
+
+
+@each_form
+def test_rows_are_found_and_replaced_in_every_partition(lake: Lake) -> None:
+    layout = TableLayout(PARTITIONS, ("region", "id"), compression=Compression.SNAPPY)
+    sales = Sales(lake, layout)
+    sales.batch([sale(number, ("eu", "it's / %", None)[number % 3], DAYS[number % 2]) for number in range(60)])
+    rows = {
+        number: (("eu", "it's / %", None)[number % 3], datetime.fromisoformat(DAYS[number % 2])) for number in range(60)
+    }
+    sales.batch([region_of(1, "eu"), moved(2, 200), deleted(3)], [sale(61, "us", None)], is_repeated=True)
+    rows[1], rows[200], rows[61] = ("eu", rows[1][1]), rows.pop(2), ("us", None)
+    del rows[3]
+    sales.agree(["id", "region", "sold"], *((number, *values) for number, values in rows.items()))
+    files = readable_table(lake.target, str(SALES.name)).files
+    assert len(files) >= 10  # regions by days by buckets
+    for each in files:
+        place = open_place(each.location)
+        with place.system.open_input_file(place.path) as stream:
+            file = pq.ParquetFile(stream)
+            assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
+            found = file.read(["id"])["id"].to_pylist()
+            assert found == sorted(found) or lake.form is TableForm.PARQUET
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA, TableForm.ICEBERG], indirect=True)
+def test_a_compaction_keeps_partitions_and_order(lake: Lake) -> None:
+    lake.home.parameters("lake").write_text(
+        "REPLICAT lake\nLAKETABLE hr.*, PARTITIONBY (region), CLUSTERBY (sold, id)\nMAP hr.*, TARGET hr.*;\n"
+    )
+    sales = Sales(lake, TableLayout((PartitionField("region"),), ("sold", "id")))
+    for number in range(4):
+        sales.batch([sale(each, "ab"[each % 2], DAYS[each % 3 % 2]) for each in range(number * 10, number * 10 + 10)])
+    maintain(lake.home, "LAKE", lake.target, MaintenanceSettings(), FakeClock(4_000_000_000_000_000))
+    sales.batch([deleted(0)])
+    files = readable_table(lake.target, str(SALES.name)).files
+    assert len(files) == 2
+    for each in files:
+        rows = pq.ParquetFile(each.location.removeprefix("file://")).read(["sold", "id"]).to_pylist()
+        assert rows == sorted(rows, key=lambda row: (row["sold"], row["id"]))
+    sales.agree(["id"], *((number,) for number in range(1, 40)))
+
+
+@each_form
+def test_metadata_columns_describe_the_last_change_of_a_row(lake: Lake) -> None:
+    sales = Sales(lake, TableLayout(metadata=tuple(Metadata)))
+    sales.batch([sale(1, "a"), sale(2, "b")], [region_of(1, "c")], [moved(2, 3)])
+    sales.batch([region_of(3, "d")])
+    sales.agree(
+        ["id", "region", "_csn", "_commit_time", "_op", "_xid"],
+        (1, "c", "00000000/00000002", seconds(2), "UPDATE", "702"),
+        (3, "d", "00000000/00000004", seconds(4), "UPDATE", "704"),
+    )
+
+
+@each_form
+def test_soft_deletes_keep_deleted_rows(lake: Lake) -> None:
+    sales = Sales(lake, TableLayout(deletes=Deletes.MARKED, metadata=(Metadata.OP,)))
+    sales.batch([sale(number, "a") for number in range(1, 5)], [deleted(1)])
+    sales.batch([deleted(2), deleted(3)], [sale(3, "again")])
+    columns = ["id", "region", "_op", "_deleted"]
+    rows = [
+        (1, "a", "DELETE", True),
+        (2, "a", "DELETE", True),
+        (3, "again", "INSERT", False),
+        (4, "a", "INSERT", False),
+    ]
+    sales.agree(columns, *rows)
+    sales.batch([TRUNCATED, sale(5, "new")])
+    sales.agree(columns, *((*row[:3], True) for row in rows), (5, "new", "INSERT", False))
+
+
+@each_form
+def test_history_has_every_version_with_its_validity(lake: Lake) -> None:
+    sales = Sales(lake, TableLayout(deletes=Deletes.CLOSED))
+    sales.batch([sale(1, "a"), sale(2, "a")], [region_of(1, "b")], [region_of(1, "never"), region_of(1, "c")])
+    sales.batch([region_of(2, "b")], [deleted(1)], [sale(1, "back"), sale(3, "x")], [moved(3, 4)], is_repeated=True)
+    columns = ["id", "region", "_valid_from", "_valid_to", "_current"]
+    t = [seconds(number) for number in range(9)]
+    closed = [
+        (1, "a", t[1], t[2], False),
+        (1, "b", t[2], t[3], False),
+        (1, "c", t[3], t[5], False),
+        (2, "a", t[1], t[4], False),
+        (3, "x", t[6], t[7], False),
+    ]
+    present = [(1, "back", t[6], None, True), (2, "b", t[4], None, True), (4, "x", t[7], None, True)]
+    sales.agree(columns, *closed, *present)
+    sales.batch([TRUNCATED, sale(2, "after")])
+    ended = [(*row[:3], t[8], False) for row in present]
+    sales.agree(columns, *closed, *ended, (2, "after", t[8], None, True))
+
+
+@each_form
+def test_what_a_layout_cannot_have_is_refused(lake: Lake) -> None:
+    for layout in (
+        TableLayout((PartitionField("missing"),)),
+        TableLayout((PartitionField("region", Transform.DAY),)),
+    ):
+        with pytest.raises(ApplyError):
+            Sales(lake, layout).batch([sale(1, "a")])
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_the_readers_of_delta_return_the_change_feed(lake: Lake) -> None:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+    sales = Sales(lake, TableLayout((PartitionField("region"),), feed=True))
+    sales.batch([sale(1, "a"), sale(2, "a")])
+    sales.batch([region_of(1, "b"), deleted(2), sale(3, "a")])
+    sales.batch([TRUNCATED])
+    table = DeltaTable(f"{lake.target.location}/current/{SALES.name}")
+    feed = pa.table(table.load_cdf(starting_version=0)).to_pylist()
+    found = sorted((row["_commit_version"], row["id"], row["region"], row["_change_type"]) for row in feed)
+    assert found == [
+        (0, 1, "a", "insert"),
+        (0, 2, "a", "insert"),
+        (1, 1, "a", "update_preimage"),
+        (1, 1, "b", "update_postimage"),
+        (1, 2, "a", "delete"),
+        (1, 3, "a", "insert"),
+        (2, 1, "b", "delete"),
+        (2, 3, "a", "delete"),
+    ]
