@@ -132,7 +132,7 @@ def table_layout(item: Parameter) -> TableLayout:
 
 
 def _partition(item: Parameter) -> tuple[PartitionField, ...]:
-    found = []
+    found: list[PartitionField] = []
     for text in _parts(str(item.args.get("partitionby", "()"))):
         match = _FIELD.fullmatch(text)
         word = (match["transform"] or "IDENTITY").upper() if match else ""
