@@ -16,11 +16,12 @@ from ggshell.groups.connection_state import ConnectionState
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.receivers import access_of, proxy_of, sender_of
 from ggshell.groups.reconnecting import attempt
-from ggshell.home.checkpoint import GroupKind, GroupOptions, WriteCheckpoint
+from ggshell.home.checkpoint import GroupOptions, WriteCheckpoint
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.network.addresses import ReceiverAddress, parse_source
 from ggshell.network.dialing import DEFAULT_SOCKET, dial
+from ggshell.network.local_writers import local_writer
 from ggshell.network.opening import ExtractAction, ExtractAnswer
 from ggshell.network.remote_extract import Wait, ask_for_extract
 from ggshell.trail.name import TrailName
@@ -101,21 +102,12 @@ def _target(context: GroupContext, answer: ExtractAnswer) -> WriteCheckpoint:
             f"trail {answer.trail} of the passive EXTRACT {context.checkpoint.options.alias_of} is not in dirdat of this home",
             hint="use RMTTRAIL ./dirdat/xx in the source home",
         )
-    _require_unwritten(context, context.home, name)
+    writer = local_writer(context.home, name._replace(folder=folder), but=f"{context.type} {context.group}")
+    if writer:
+        raise ConflictError(
+            f"trail {answer.trail} is already written by {writer}.", hint="use another RMTTRAIL in the source home"
+        )
     return WriteCheckpoint(answer.trail, remote=True, megabytes=answer.megabytes)
-
-
-def _require_unwritten(context: GroupContext, home: Home, name: TrailName) -> None:
-    for entry in home.groups():
-        if entry.checkpoint is None or (entry.group, entry.type) == (context.group, GroupKind.EXTRACT):
-            continue
-        for each in entry.checkpoint.written_here:
-            other = TrailName.parse(each.trail, home.root)
-            if other.prefix == name.prefix and other.folder.resolve() == name.folder.resolve():
-                raise ConflictError(
-                    f"trail {each.trail} is already written by {entry.type} {entry.group}.",
-                    hint="use another RMTTRAIL in the source home",
-                )
 
 
 def _stop(context: GroupContext) -> None:

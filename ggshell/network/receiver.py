@@ -10,6 +10,7 @@ import base64
 import struct
 import threading
 from collections.abc import Sequence
+from typing import Final
 
 from ggshell.errors import ConflictError, TrailError
 from ggshell.network.frames import INVALID, Acknowledgement, Frame, FrameKind, decode_frame, encode_acknowledgement
@@ -21,8 +22,15 @@ from ggshell.trail.fileheader import decode_header
 from ggshell.trail.files import LocalTrailFiles, unwritable
 from ggshell.trail.name import LAST_FILE, TrailName
 from ggshell.trail.opened import open_file
+from ggshell.trail.reach import MISSING
 from ggshell.trail.removing import remove_held
 from ggshell.types import TrailPosition
+
+_SEND_AGAIN: Final = (
+    "restore it from a backup; or run DELETE RECVPATH … PURGE in the target home, then ALTER DISTPATH … BEGIN SEQNO n RBA 0"
+    " for a path, ALTER EXTRACT …, EXTSEQNO n, EXTRBA 0 for a pump: from there on it sends what the trail lacks"
+)
+"""What to do if files of the trail are lost."""
 
 
 class ReceivedTrail:
@@ -48,7 +56,7 @@ class ReceivedTrail:
         self._place: TrailPosition | None = None
         self._end: DurableMark | None = None
         try:
-            self.opened = self._recover(reached)
+            self.opened = self._recover(reached, is_sent=bool(sender.home))
         except OSError as error:
             self._files.close()
             raise unwritable(name, error) from error
@@ -56,8 +64,13 @@ class ReceivedTrail:
             self._files.close()
             raise
 
-    def _recover(self, reached: TrailPosition | None) -> Opened:
-        end = self._files.recover(reached)
+    def _recover(self, reached: TrailPosition | None, *, is_sent: bool) -> Opened:
+        try:
+            end = self._files.recover(reached)
+        except TrailError as error:
+            if error.code == MISSING and is_sent:
+                error.hint = _SEND_AGAIN
+            raise
         if end is not None and self._files.continue_at(end) is None:
             end = self._files.recover(reached)  # the last file had no complete header
             if end is not None:

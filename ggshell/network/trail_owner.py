@@ -13,6 +13,8 @@ from pathlib import Path
 
 from ggshell.errors import ConflictError, StoreError
 from ggshell.files import read_json, write_atomically
+from ggshell.home.home import Home
+from ggshell.network.local_writers import local_writer
 from ggshell.network.remote_group import RemoteGroup
 from ggshell.trail.name import TrailName
 from ggshell.trail.removing import remove_held, trail_lock
@@ -66,6 +68,13 @@ def claim(name: TrailName, sender: TrailOwner) -> TrailOwner | None:
     if owner is None or owner.deleted or owner.proven != sender.proven:
         _save(name, sender)
     return owner
+
+
+def require_no_local_writer(home: Home, name: TrailName) -> None:
+    """Raise ConflictError (GGS-00954) if a group of a home is to write a trail that has no sender yet; StoreError."""
+    writer = local_writer(home, name) if owner_of(name) is None else ""
+    if writer:
+        raise _refused(name, f"{writer} of this home writes it")
 
 
 def require_sender(name: TrailName, sender: TrailOwner) -> None:

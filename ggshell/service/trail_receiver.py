@@ -21,7 +21,7 @@ from ggshell.network.opening import (
 )
 from ggshell.network.proven import Proven
 from ggshell.network.receiver import ReceivedTrail
-from ggshell.network.trail_owner import TrailOwner
+from ggshell.network.trail_owner import TrailOwner, require_no_local_writer
 from ggshell.service.arriving_frames import ArrivingFrames
 from ggshell.service.state import ServiceState
 from ggshell.service.task_answers import answer_task
@@ -124,13 +124,20 @@ class TrailReceivers:
             await self._replace(earlier)
         reached = TrailPosition(*opening.reached) if opening.reached is not None else None
         loop = asyncio.get_running_loop()
-        trail = await loop.run_in_executor(self._writers, ReceivedTrail, name, sender, reached, opening.purge)
+        trail = await loop.run_in_executor(self._writers, self._open, name, sender, reached, opening.purge)
         counts = self._counts.setdefault(name, Counts())
         counts.connections += 1
         arrival = self.arrivals[name] = Arrival(trail, sender, client, self._state.clock.now(), counts)
         arrival.task = asyncio.current_task()
         self._log.begun(name, "GGS-00958", f"Trail {name} arrives from {sender.text} at {client}")
         return arrival
+
+    def _open(
+        self, name: TrailName, sender: TrailOwner, reached: TrailPosition | None, purge: int | None
+    ) -> ReceivedTrail:
+        """Open a trail in a thread. Raises GgsError."""
+        require_no_local_writer(self._state.home, name)
+        return ReceivedTrail(name, sender, reached, purge)
 
     async def _replace(self, earlier: Arrival) -> None:
         """End an earlier connection, which may be half open, and wait until it has released its trail."""

@@ -66,6 +66,20 @@ def test_a_path_sends_again_what_a_restored_target_lacks(homes: TwoHomes, tmp_pa
     homes.until_equal()
 
 
+def test_a_path_says_how_to_replace_lost_files_of_its_target_trail(homes: TwoHomes) -> None:
+    homes.write(20)
+    homes.start_path()
+    homes.until_equal()
+    homes.run("STOP DISTPATH dp1")
+    homes.written.file(0).unlink()
+    homes.run("START DISTPATH dp1")
+    until("the path has ended", lambda: "OGG-01332" in homes.report())
+    assert "DELETE RECVPATH … PURGE in the target home" in " ".join(homes.report().split())
+    homes.target.run("DELETE RECVPATH dp1 PURGE !")
+    homes.run("ALTER DISTPATH dp1 BEGIN SEQNO 0 RBA 0; START DISTPATH dp1")
+    homes.until_equal()
+
+
 def test_a_path_says_that_it_skips_a_trail_of_another_database(homes: TwoHomes) -> None:
     """The CSNs of the new source are lower than those that the target trail contains."""
     homes._next = 1000

@@ -130,6 +130,13 @@ def test_a_trail_outside_the_folders_for_trails_is_refused(
     assert f"{code}  " in events(homes)
 
 
+def test_a_trail_that_a_group_of_the_receiving_home_is_to_write_is_refused(homes: TwoHomes, sender: RawSender) -> None:
+    homes.target.run("ADD DISTPATH own, SOURCE ./dirdat/da, TARGET ./dirdat/ow")
+    answer = sender.open(homes.source, "./dirdat/ow")
+    assert (answer["type"], answer["code"]) == ("refusal", "GGS-00954")
+    assert "DISTPATH OWN of this home writes it" in answer["message"]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
