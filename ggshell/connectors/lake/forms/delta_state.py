@@ -190,7 +190,7 @@ class DeltaState:
             return False
         self._apply(actions)
         self.version += 1
-        if self.version % CHECKPOINT_EVERY == 0:
+        if self.version and self.version % CHECKPOINT_EVERY == 0:
             DeltaTable(self.location).create_checkpoint()
         return True
 
