@@ -185,6 +185,42 @@ KINDS = {
         "INSERT INTO u VALUES (1, 2, 3, 4)",
     ],
     "temporary tables": [TABLE, "CREATE TEMP TABLE x (a int)", "ALTER TABLE x ADD b int", "DROP TABLE x"],
+    "computed rows of statements in functions": [
+        TABLE,
+        "CREATE FUNCTION alters() RETURNS void LANGUAGE plpgsql AS"
+        " $$ BEGIN ALTER TABLE t ALTER b TYPE uuid USING gen_random_uuid(); END $$",
+        "SELECT alters()",
+        "DO $$ BEGIN ALTER TABLE t ADD w timestamptz DEFAULT clock_timestamp(); END $$",
+        "CREATE FUNCTION adds() RETURNS void LANGUAGE sql AS 'ALTER TABLE t ADD n float DEFAULT random()'",
+        "SELECT adds()",
+        "CREATE TABLE child (c int) INHERITS (t); INSERT INTO child (id, c) VALUES (7, 1)",
+        "ALTER TABLE t ADD z uuid DEFAULT gen_random_uuid()",
+    ],
+    "names that need quotes": [
+        'CREATE TABLE "a.b" ("c d" int PRIMARY KEY, "é;x" text); INSERT INTO "a.b" VALUES (1, \'x\')',
+        'ALTER TABLE "a.b" RENAME TO "Täble ""q"""',
+        'ALTER TABLE "Täble ""q""" RENAME "é;x" TO "select"',
+        'INSERT INTO "Täble ""q""" VALUES (2, \'y\')',
+        'CREATE INDEX "i.x" ON "Täble ""q""" ("select"); CREATE VIEW "v;w" AS SELECT 1 AS one',
+        'ALTER TABLE "Täble ""q""" RENAME TO "a.b"',
+    ],
+    "rows and statements in one transaction": [
+        TABLE,
+        "CREATE TYPE mood AS ENUM ('sad')",
+        "BEGIN; ALTER TYPE mood ADD VALUE 'ok' BEFORE 'sad'; UPDATE t SET b = 'in'; ALTER TABLE t RENAME b TO c;"
+        " SAVEPOINT x; ALTER TABLE t ADD lost int; UPDATE t SET lost = 1; ROLLBACK TO x; INSERT INTO t VALUES (8, 8, 'c');"
+        " ALTER TABLE t RENAME TO r; UPDATE r SET c = 'r' WHERE id = 1; ALTER TABLE r ADD m mood; COMMIT",
+        "INSERT INTO r VALUES (9, 9, 'c', 'ok')",
+        "BEGIN; CREATE SCHEMA gone; CREATE TABLE gone.g (id int); ALTER TABLE r SET SCHEMA gone;"
+        " ALTER TABLE gone.r SET SCHEMA s; DROP SCHEMA gone CASCADE; COMMIT",
+        "UPDATE r SET a = a + 1",
+    ],
+    "extensions": [
+        "CREATE EXTENSION hstore SCHEMA s",
+        "CREATE TABLE h (id int PRIMARY KEY, pairs hstore); INSERT INTO h VALUES (1, 'a=>1')",
+        "DROP EXTENSION hstore CASCADE",
+        "UPDATE h SET id = 2",
+    ],
     "unlogged tables": ["CREATE UNLOGGED TABLE l (id int PRIMARY KEY)", "ALTER TABLE l ADD a int"],
 }
 

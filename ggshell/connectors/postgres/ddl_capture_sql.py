@@ -146,6 +146,9 @@ BEGIN
   END IF;
   frames := substr(context, length(split_part(context, E'\\n', 1)) + length(split_part(context, E'\\n', 2))
                             + length(split_part(context, E'\\n', 3)) + 4);
+  IF frames ~ '(^|\\n)extension script (file )?"' THEN
+    RETURN;  -- a part of CREATE EXTENSION or ALTER EXTENSION, which a target executes as a whole
+  END IF;
   -- The tags of the earlier statements of the same text show which of its statements this one is.
   IF history ->> 'string' IS DISTINCT FROM string THEN
     history := jsonb_build_object('string', string);
