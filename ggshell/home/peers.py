@@ -49,6 +49,10 @@ class Peers:
         path, lock = home.root / "dirwlt" / "peers.ggs", home.lock_of_store("peers")
         self._file = SealedFile(path, b"GGSPEER1", "the file of peers", "add the first peer with ADD PEER", lock)
 
+    def version(self) -> tuple[int, int, int]:
+        """Return a value that changes with every change of the peers."""
+        return self._file.version()
+
     def all(self) -> list[Peer]:
         """Return every peer, sorted by name. Raises StoreError."""
         return [Peer(name, **stored) for name, stored in sorted(self._load().items())]

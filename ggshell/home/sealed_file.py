@@ -39,6 +39,14 @@ class SealedFile:
     def exists(self) -> bool:
         return self.path.exists()
 
+    def version(self) -> tuple[int, int, int]:
+        """Return a value that changes with every change of the document."""
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return 0, 0, 0
+        return status.st_mtime_ns, status.st_ino, status.st_size
+
     @property
     def lost(self) -> bool:
         """Whether the document is missing although its key is there: it existed, and was not removed by ``remove``."""

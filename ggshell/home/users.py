@@ -87,11 +87,7 @@ class Users:
 
     def version(self) -> tuple[int, int, int]:
         """Return a value that changes with every change of the users."""
-        try:
-            status = self._file.path.stat()
-        except FileNotFoundError:
-            return 0, 0, 0
-        return status.st_mtime_ns, status.st_ino, status.st_size
+        return self._file.version()
 
     def all(self) -> list[User]:
         """Return every user, sorted by name. Raises StoreError."""

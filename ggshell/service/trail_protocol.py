@@ -120,6 +120,10 @@ class TrailProtocol(WebSocketsSansIOProtocol, asyncio.BufferedProtocol):
         super().keepalive_timeout()
         self.transport.abort()
 
+    def abort(self) -> None:
+        """End the connection at once, as a cut line does."""
+        self.transport.abort()
+
     def allow(self, longest: int) -> None:
         """Accept messages of this many bytes; until then only an opening is short enough."""
         self.conn.max_message_size = min(longest, LONGEST_FRAME)

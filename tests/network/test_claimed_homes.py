@@ -7,16 +7,18 @@ from pathlib import Path
 from select import select
 
 import pytest
-from processes import until
+from processes import until, until_state
 from raw_sender import RawSender
 from reading_homes import ReadingHomes
 from two_homes import TwoHomes, fingerprint
 
 from ggshell.clock import SystemClock
 from ggshell.errors import ProcessError
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 from ggshell.home.identity import ensure_identity
 from ggshell.home.peers import Peers
+from ggshell.home.process_file import ProcessState
 from ggshell.home.users import Role, Users
 from ggshell.network.addresses import parse_receiver
 from ggshell.network.dialing import dial
@@ -78,6 +80,9 @@ def test_a_home_continues_its_trails_under_another_name_and_as_a_user(homes: Two
     homes.write(5)
     homes.until_equal()
     until("the user is recorded", lambda: "oggnet" in str(owner_of(homes.written)))
+    Users(target).alter("oggnet", role=Role.USER)
+    until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
+    assert "GGS-00957" in homes.report()
 
 
 @pytest.mark.slow

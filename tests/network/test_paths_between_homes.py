@@ -104,6 +104,18 @@ def test_access_rules_apply_to_senders(homes: TwoHomes) -> None:
     homes.until_equal()
 
 
+def test_a_connection_ends_with_the_trust_in_its_sender(homes: TwoHomes) -> None:
+    homes.write(5)
+    homes.start_path()
+    homes.until_equal()
+    Peers(Home(homes.target.home)).add("other", "", fingerprint(homes.target.home))
+    homes.write(5)
+    homes.until_equal()
+    homes.target.run("DELETE PEER source")
+    until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
+    assert "GGS-00951" in homes.report()
+
+
 def test_a_second_path_into_the_same_trail_is_refused(homes: TwoHomes) -> None:
     homes.write(5)
     homes.start_path()

@@ -110,6 +110,15 @@ def test_an_unknown_reader_is_refused_with_the_statement_that_adds_it(reading: R
     reading.until_equal()
 
 
+def test_a_connection_ends_with_the_trust_in_its_reader(reading: ReadingHomes) -> None:
+    reading.write(5)
+    reading.start_path()
+    reading.until_equal()
+    Peers(Home(reading.source.home)).delete("target")
+    abended(reading)
+    assert "GGS-00951" in reading.report()
+
+
 def test_a_trail_outside_the_source_home_is_refused(reading: ReadingHomes, tmp_path: Path) -> None:
     reading.write(5)
     shutil.copytree(reading.read.folder, tmp_path / "elsewhere")
