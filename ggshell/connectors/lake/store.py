@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ggshell.errors import ConnectionLostError, DiskError, GgsError
-from ggshell.files import sync_directory, write_atomically
+from ggshell.files import sync_directory
 from ggshell.object_stores import StorePlace, is_elsewhere, open_place, store_error
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -167,9 +166,12 @@ def _create_file(path: Path, data: bytes) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DiskError(f"cannot create {path.parent}: {error.strerror}") from error
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        write_atomically(partial, data)
+        with partial.open("wb") as sink:
+            sink.write(data)
+            sink.flush()
+            os.fsync(sink.fileno())
         os.link(partial, path)  # fails if another process has written it meanwhile; a rename would replace it
     except FileExistsError:
         return False
