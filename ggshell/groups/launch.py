@@ -34,7 +34,8 @@ class Launch:
 
     def __init__(self, home: Home, kind: str, group: str = "") -> None:
         """``kind``: ``extract``, ``path``, ``replicat``, ``manager`` or ``service``. Raises DiskError."""
-        self._name = f"{kind.upper()} {group.upper()}".strip()
+        shown = GroupKind.PATH if kind == "path" else kind.upper()
+        self._name = f"{shown} {group.upper()}".strip()
         self._output = home.output(group or _output_name(kind))
         self._read_end, write_end = os.pipe()
         try:

@@ -11,10 +11,15 @@ from ggshell.groups.launch import Launch
 from ggshell.home.home import Home
 
 
-def test_a_folder_at_the_path_of_a_groups_output_is_reported_with_the_remedy(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"), [("extract", "EXTRACT EXT1"), ("path", "DISTPATH EXT1"), ("recvpath", "RECVPATH EXT1")]
+)
+def test_a_folder_at_the_path_of_a_groups_output_is_reported_with_the_remedy(
+    tmp_path: Path, kind: str, name: str
+) -> None:
     home = Home(tmp_path)
     home.output("EXT1").mkdir(parents=True)
-    with pytest.raises(DiskError, match="EXTRACT EXT1") as raised:
-        Launch(home, "extract", "EXT1")
+    with pytest.raises(DiskError, match=f"start {name}") as raised:
+        Launch(home, kind, "EXT1")
     assert raised.value.where == str(home.output("EXT1"))
     assert "remove it, then" in raised.value.hint
