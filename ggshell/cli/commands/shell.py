@@ -131,7 +131,8 @@ def _write_scripts(session: Session) -> None:
 
     for connector in connectors():
         script = connector.checkpoint_script("ggs_checkpoint")
-        path = session.home.root / "dirsql" / f"chkpt_{connector.title.lower()}_create.sql"
+        database = connector.title.split()[-1].lower()  # mysql for "MariaDB or MySQL"
+        path = session.home.root / "dirsql" / f"chkpt_{database}_create.sql"
         if script and not path.exists():
             write_atomically(path, script.encode())
 
