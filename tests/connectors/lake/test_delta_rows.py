@@ -20,6 +20,8 @@ from ggshell.connectors.lake.target import TableForm
 from ggshell.errors import StoreError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUT
 
+pytestmark = pytest.mark.slow  # DuckDB with its extension reads the tables in a process
+
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Tables:
