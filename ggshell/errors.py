@@ -123,6 +123,12 @@ class ConnectionLostError(DatabaseError):
     code = "GGS-00402"
 
 
+class WaitingDdlError(DatabaseError):
+    """DDL of another session waits for the locks of a snapshot: it must run first, and a load needs another snapshot."""
+
+    code = "GGS-00735"
+
+
 class LogRefusedError(ConnectionLostError):
     """The server ended the log stream with an error: it cannot decode what comes next, at least not in this form."""
 

@@ -7,6 +7,8 @@ import fcntl
 import glob
 import json
 import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -101,12 +103,28 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
+def _lock(descriptor: int, *, wait: bool, patience: float) -> None:
+    """Lock a file. Raises OSError if another process holds the lock for longer than ``patience`` seconds."""
+    pause, until = threading.Event(), time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            if time.monotonic() >= until:
+                raise
+            pause.wait(0.02)  # the kernel has no lock with a time limit
+        else:
+            return
+
+
 @contextlib.contextmanager
-def locked(path: Path, what: str, *, code: str = "OGG-01454", wait: bool = False) -> Iterator[None]:
+def locked(
+    path: Path, what: str, *, code: str = "OGG-01454", wait: bool = False, patience: float = 0.0
+) -> Iterator[None]:
     """Hold an exclusive lock on a file during the block. The lock ends with the process, however the process ends.
 
-    Raises ConflictError immediately if another process holds the lock; with ``wait``, for short changes only, it waits for
-    the other process instead. Raises DiskError if the file cannot be opened.
+    Raises ConflictError immediately if another process holds the lock, or after ``patience`` seconds; with ``wait``, for short
+    changes only, it waits for the other process instead. Raises DiskError if the file cannot be opened.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +133,7 @@ def locked(path: Path, what: str, *, code: str = "OGG-01454", wait: bool = False
         raise DiskError(f"cannot open lock file {path}: {error.strerror}", hint=remedy(path)) from error
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            _lock(descriptor, wait=wait, patience=patience)
         except OSError as error:
             raise ConflictError(f"{what} is locked by another process", code=code, where=str(path)) from error
         yield

@@ -107,7 +107,7 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*")
 
 
 class TableName(NamedTuple):
-    """A table name as the database stores it: case preserved, no quotes."""
+    """A table name as the database stores it: case preserved, no quotes. An object without an owner has an empty one."""
 
     owner: str
     name: str
@@ -124,7 +124,7 @@ class TableName(NamedTuple):
         return cls(*parts)
 
     def __str__(self) -> str:
-        return f"{display_part(self.owner)}.{display_part(self.name)}"
+        return ".".join(display_part(part) for part in (self.owner, self.name)[not self.owner :])
 
 
 def display_part(part: str) -> str:

@@ -23,6 +23,8 @@ from typing import Any
 
 from fork_server import PACKAGES, ROOM, Request
 
+from ggshell.groups.launch import MEMORY_SETTINGS
+
 REAL = "GGSHELL_TESTS_START_REAL_PROCESSES"
 """With this variable in its environment, a process is not forked."""
 _INTERPRETER = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_")
@@ -123,7 +125,8 @@ def _is_forked(words: Any, environment: dict[str, str]) -> bool:
 
 
 def _read_at_start(environment: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(_INTERPRETER)}
+    own = MEMORY_SETTINGS.items()  # they change how fast a process is, not what it does
+    return {name: value for name, value in environment.items() - own if name.startswith(_INTERPRETER)}
 
 
 _path = ""

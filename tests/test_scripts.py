@@ -33,8 +33,9 @@ def test_every_module_of_the_scripts_can_be_imported(module: str) -> None:
 
 
 def test_every_point_at_which_a_process_is_killed_exists() -> None:
-    points = importlib.import_module("faultruns.deadly").POINTS
-    for point in {point for points_of_member in points.values() for point in points_of_member.values()}:
+    points = importlib.import_module("faultruns.deadly").points
+    members = [found for kind in ("postgres", "mariadb") for found in points(kind, kind).values()]
+    for point in {point for found in members for point in found.values()}:
         owner = importlib.import_module(point.module)
         for name in point.name.split("."):
             owner = getattr(owner, name)

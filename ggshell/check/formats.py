@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from ggshell import __version__
 from ggshell.check.findings import Checked, CheckFinding, CheckReport, FindingSeverity
@@ -100,6 +99,8 @@ def as_junit(report: CheckReport, *, strict: bool = False, **_: Any) -> str:
 
 
 def _suite(file: str, checked: list[Checked], strict: bool) -> str:
+    from xml.sax.saxutils import escape, quoteattr  # this loads the HTTP client too
+
     cases, failures = [], 0
     for each in checked:
         bad = [finding for finding in each.findings if _fails(finding, strict)]

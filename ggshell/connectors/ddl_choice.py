@@ -1,18 +1,27 @@
-"""Which DDL statements an Extract captures, and with which text: DDL, DDLSUBST, DDLERROR RESTARTSKIP and DDLOPTIONS REPORT."""
+"""Which DDL statements an Extract captures, and with which text: DDL, DDLSUBST, DDLERROR and DDLOPTIONS REPORT."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
+from ggshell.errors import CaptureError
 from ggshell.home.events import Severity
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.record.ddl import DdlStatement
+from ggshell.record.ddl_responses import DdlResponse
 from ggshell.record.ddl_rules import DdlRules, DdlScope, scope_of
 from ggshell.types import TableName
 
+UNDETERMINED: Final = "GGS-00583"
+"""The code of a statement whose text cannot be determined."""
 LONGEST_TEXT = 200
 """How many characters of a statement a message shows."""
+
+
+def described(statement: DdlStatement) -> str:
+    """A statement without its text: its command, and the kind and name of its object."""
+    return f"{statement.tag} on {statement.main.kind} {statement.main.name}"
 
 
 class DdlCounter(Protocol):
@@ -35,13 +44,17 @@ class DdlChoice:
         self._rules = parameters.ddl or DdlRules()
         self._substitutions = parameters.ddl_substitutions
         self._reports = parameters.ddl_options.report
+        self._errors = parameters.ddl_errors
         self._skips = parameters.ddl_errors.skips_at_start
         self._selects = selects
         self._counter = counter
         self._tell = tell
 
     def __call__(self, statement: DdlStatement) -> DdlStatement | None:
-        """Return a statement with the text to capture; None if it is left out."""
+        """Return a statement with the text to capture; None if it is left out.
+
+        Raises CaptureError for a statement whose text cannot be determined, if DDLERROR DEFAULT ABEND is for it.
+        """
         scope = scope_of(statement, self._selects)
         if not self._rules.takes(statement, scope):
             self._counter.ddl(scope, excluded=True)
@@ -52,6 +65,13 @@ class DdlChoice:
             self._counter.ddl(scope, excluded=True)
             self._report(statement, scope, "is skipped by DDLERROR RESTARTSKIP", always=True)
             return None
+        answer = None if statement.text else self._errors.given("", statement, scope)
+        if answer is not None and answer.response is DdlResponse.ABEND:
+            raise CaptureError(
+                f"the text of {described(statement)} cannot be determined",
+                code=UNDETERMINED,
+                hint="run the statement on the targets, and set DDLERROR DEFAULT IGNORE until the group is past it",
+            )
         found = self._substitutions.of(statement, scope)
         self._report(found, scope, "is captured")
         return found

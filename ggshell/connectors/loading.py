@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import closing
-from typing import TYPE_CHECKING
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Final
 
-from ggshell.errors import ConflictError, StateError
-from ggshell.pipeline.load.engine import PART_BYTES, Loading
+from ggshell.errors import ConflictError, StateError, WaitingDdlError
+from ggshell.pipeline.load.engine import Loading
 from ggshell.pipeline.load.outcome import LoadOutcome, LoadRequest, Told
 from ggshell.pipeline.load.pool import Pool
 from ggshell.pipeline.load.work import Work
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from ggshell.connectors.logged_in import LoggedIn
 
 
+ATTEMPTS: Final = 5
+"""How often a load takes a snapshot while DDL of other sessions waits for its locks."""
+
+
 def load(
     source: LoggedIn,
     target: LoggedIn,
     request: LoadRequest,
     pause: Callable[[float], bool],
     told: Told = lambda _: None,
-    part_bytes: int = PART_BYTES,
+    part_bytes: int | None = None,
 ) -> LoadOutcome:
     """Load tables of one database into another.
 
@@ -37,9 +41,28 @@ def load(
         )
     if source.conninfo == target.conninfo:
         raise ConflictError("LOAD requires two different databases", hint="use another alias as the target")
+    for _ in range(ATTEMPTS):
+        with suppress(WaitingDdlError):
+            return _load_once(source, target, request, pause, told, part_bytes)
+    raise WaitingDdlError(
+        "DDL of other sessions changes the tables of the source again and again",
+        hint="stop the DDL, then run LOAD again",
+    )
+
+
+def _load_once(
+    source: LoggedIn,
+    target: LoggedIn,
+    request: LoadRequest,
+    pause: Callable[[float], bool],
+    told: Told,
+    part_bytes: int | None,
+) -> LoadOutcome:
+    """Load from one snapshot. Raises WaitingDdlError if it must be another one; complete tables are kept."""
     with (
+        closing(Pool(source.connector.load_program, request.jobs)) as pool,
         closing(source.load_snapshot(request.tables, target, pause)) as snapshot,
         closing(target.load_target(snapshot.setup)) as into,
-        closing(Pool(source.connector.load_program, into.job_setup(snapshot.setup), request.jobs)) as pool,
     ):
+        pool.set_up(into.job_setup(snapshot.setup))
         return Loading(snapshot, into, request, Work(pool, pause, told), time.monotonic, part_bytes).run()

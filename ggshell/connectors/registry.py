@@ -13,6 +13,7 @@ from ggshell.home.checkpoint import ReplicatKind
 
 if TYPE_CHECKING:
     from ggshell.connectors.source_log import SourceLog
+    from ggshell.connectors.type_pairs import KindPairs
     from ggshell.home.checkpoint import GroupOptions
 
 _KINDS: Final = {
@@ -76,6 +77,12 @@ def replicat_program(kind: ReplicatKind) -> str:
 def connectors() -> Iterator[Connector]:
     """Every kind that logins name."""
     return map(connector_of, sorted(set(_KINDS.values())))
+
+
+def type_tables() -> list[KindPairs]:
+    """How values travel between the kinds, in the order of docs/types.md."""
+    kinds = sorted({*_KINDS.values(), *_DELIVERIES.values()})
+    return [table for kind in kinds for table in connector_of(kind).type_tables()]
 
 
 @cache

@@ -12,6 +12,7 @@ class Grade(StrEnum):
 
     EXACT = "exact"
     LIMITED = "exact within limits"
+    NULLED = "exact, else NULL"
     MAPPED = "mapped text"
 
 
@@ -19,7 +20,7 @@ class TypePair(NamedTuple):
     """A source type and the target type to use for it.
 
     ``limits``: the limits, or the mapped form. ``values``: examples of the trail's text, each with the text that is then in the
-    target. ``refused``: values that are refused.
+    target. ``refused``: values that are refused, or become NULL.
     """
 
     source: str
@@ -50,6 +51,7 @@ examples of each row. The initial load and the log have the same text for each v
 
 - *exact*: every value arrives as it is
 - *exact within limits*: a value beyond the limits is refused, by the name of its column
+- *exact, else NULL*: a value beyond the limits is NULL in the current table of a lake; the log of the lake has its text
 - *mapped text*: the column has the text that the table describes
 """
 

@@ -21,6 +21,9 @@ from ggshell.home.home import Home
 
 READY_SECONDS = 45.0
 SERVICE_PROGRAM = "ggshell.service"
+MEMORY_SETTINGS: Final = {"MALLOC_MMAP_THRESHOLD_": str(16 << 20), "MALLOC_TRIM_THRESHOLD_": str(32 << 20)}
+"""Settings of glibc, in bytes. With its own, memory of a batch goes back to the kernel after each batch, and the kernel clears
+it again for the next one."""
 _PRINTED: Final = re.compile(r"(?P<code>(?:GGS|OGG)-\d{5})  (?P<message>.*?)(?:\n  Hint: (?P<hint>.*))?\n", re.DOTALL)
 """An error as an entry point prints it."""
 
@@ -118,5 +121,5 @@ def _start(home: Home, kind: str, group: str, ready: int) -> subprocess.Popen[by
             cwd=home.root,
             pass_fds=[ready],
             start_new_session=True,
-            env={**os.environ, READY_VARIABLE: str(ready)},
+            env={**MEMORY_SETTINGS, **os.environ, READY_VARIABLE: str(ready)},
         )

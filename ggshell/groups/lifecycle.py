@@ -7,7 +7,7 @@ import os
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.registry import source_connector
@@ -41,6 +41,8 @@ from ggshell.parameters.lines import Parameter
 from ggshell.parameters.loading import load
 from ggshell.parameters.report_rules import ReportRules, report_rules
 
+ENDING_SECONDS: Final = 5.0
+"""How long a process that has said that it ends may need until it is gone."""
 READY_VARIABLE = "GGSHELL_READY_FD"
 """The variable with the descriptor of the launcher's pipe.
 
@@ -212,7 +214,7 @@ def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock 
         raise NotFoundError(f"{kind} {name} does not exist.", hint="use INFO ALL to list the groups")
     home.ensure()
     _require_own(home, name, kind, clock)
-    with locked(home.lock(name, kind), f"{kind} {name}"):
+    with locked(home.lock(name, kind), f"{kind} {name}", patience=ENDING_SECONDS):
         report = Report(home, name, PROGRAMS[kind], clock, _database(home, name, kind))
         life = _Life(home, name, kind, clock.now())
         life.turn(ProcessState.STARTING)

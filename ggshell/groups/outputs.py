@@ -209,6 +209,19 @@ class Outputs:
         for writer in self._writers:
             writer.flush()
 
+    def flush_here(self) -> None:
+        """Send what was written to receivers, and make it durable on this machine, without waiting for acknowledgements.
+
+        Raises DiskError and ConnectionLostError."""
+        self.send()
+        for writer in self._writers:
+            if writer.transfer is None:
+                writer.flush()
+
+    def are_durable(self) -> bool:
+        """Whether every trail is durable up to its last whole transaction, and its receiver has taken everything sent."""
+        return self.hold(self.checkpoints_behind()) and not any(each.in_flight for each in self.transfers())
+
     def flush_behind(self) -> None:
         """Start to make everything written durable, without waiting. Raises DiskError like ``flush``."""
         for writer in self._writers:

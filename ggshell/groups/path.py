@@ -166,7 +166,9 @@ class Forwarder:
         self._completed = completed_of(checkpoint)
         self._heartbeats = path_heartbeats(context)
         self._rows = rows
-        self._unsaved, self._unflushed = True, False
+        self._unsaved = True
+        self._unsent = self._unflushed = False
+        """Whether rows were written that are not on their way, or not durable in every target."""
         self._next_save, self._next_flush = context.clock.steady(), 0.0
         self._behind: Checkpoint | None = None
         wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
@@ -200,17 +202,15 @@ class Forwarder:
                     self._outputs.check()
                     self._tell_skipped()
                 now, at = clock.steady(), clock.now()
-                at_end = batch is None or reader.caught_up()
-                self._flush(now, at_end=at_end)
-                if batch is None and self._complete():
-                    self._progress.reached_end(at)
-                elif batch is None:
-                    self._progress.behind()
-                if now >= self._next_save and (self._save() if at_end else self._save_behind()):
-                    self._unsaved, self._next_save = not at_end, now + self._save_seconds
+                self._flush(now, at_end=batch is None or reader.caught_up())
+                self._save_when_due(now)
                 if batch is not None:
                     runner.wait([], 0)
                     continue
+                if self._complete() and not self._unflushed:
+                    self._progress.reached_end(at)
+                else:
+                    self._progress.behind()
                 if self._unsaved:
                     self._next_save = min(self._next_save, now + IDLE_SECONDS)
                 self._rest(wake, now)
@@ -224,13 +224,13 @@ class Forwarder:
         """Wait at the end of the source trail for new data; with EOFDELAY that long, whatever is written to it."""
         clock, runner = self._context.clock, self._context.runner
         if not self._eof_delay:
-            runner.wait([wake, *self._outputs.wake()], min(IDLE_SECONDS, max(0.0, self._next_save - now)))
+            until_save = IDLE_SECONDS if self._behind is not None else max(0.0, self._next_save - now)
+            runner.wait([wake, *self._outputs.wake()], min(IDLE_SECONDS, until_save))
             return
         end = now + self._eof_delay
         while not runner.stop_requested and (left := end - clock.steady()) > 0:
-            if self._unsaved and clock.steady() >= self._next_save:
-                self._save()
-                self._unsaved = False
+            if self._unsaved or self._behind is not None:
+                self._save_when_due(clock.steady())
             runner.wait(self._outputs.wake(), min(IDLE_SECONDS, left))
             self._outputs.check()
 
@@ -241,7 +241,7 @@ class Forwarder:
         if batch is not None:
             self._source.take(batch)
         elif self._outputs.copy_rest(self._source.idle()):
-            self._unflushed = True
+            self._unsent = self._unflushed = True
 
     def _copy(self, batch: ChangeBatch) -> None:
         """Write the rows of a batch that the trails do not contain yet."""
@@ -261,7 +261,7 @@ class Forwarder:
         if last.ends:
             self._done = TrailPosition(batch.seqno, batch.end_rba)
             self._latest_xid = last.header.xid
-        self._unsaved = self._unflushed = True
+        self._unsaved = self._unsent = self._unflushed = True
 
     def _tell_skipped(self) -> None:
         """Warn once, at the end of the source trail, if all of it is skipped because the target trail goes further."""
@@ -276,23 +276,33 @@ class Forwarder:
         self._context.report.event(Severity.WARNING, "GGS-00964", text)
 
     def _flush(self, now: float, *, at_end: bool) -> None:
-        """Make durable what was written: at the end of the trail at once, otherwise in the background."""
+        """Make durable what was written: at the end of the trail at once, otherwise in the background.
+
+        Never waits for a receiver: one that stalls must not keep the rows from the others."""
         if not self._unflushed:
             return
-        if at_end:
-            self._progress.waits(self._unacknowledged.oldest(self._outputs.transfers()))
-            self._flush_all()
-            self._unflushed = False
-        elif now >= self._next_flush:
+        if at_end and self._unsent:
+            self._outputs.flush_here()
+            self._unsent = False
+        elif not at_end and now >= self._next_flush:
             self._outputs.flush_behind()
-            transfers = self._outputs.transfers()
-            self._unacknowledged.sent(transfers)
-            self._progress.waits(self._unacknowledged.oldest(transfers) if transfers else 0)
             self._next_flush = now + FLUSH_PAUSE
+        else:
+            self._note_waiting()
+            return
+        self._unacknowledged.sent(self._outputs.transfers())
+        self._note_waiting()
 
-    def _flush_all(self) -> None:
-        """Make everything durable in the target."""
-        self._outputs.flush()
+    def _note_waiting(self) -> None:
+        """Note whether every target has what was written, and otherwise since when it waits."""
+        if not self._unsent and self._outputs.are_durable():
+            self._flushed()
+        else:
+            transfers = self._outputs.transfers()
+            self._progress.waits(self._unacknowledged.oldest(transfers) if transfers else 0)
+
+    def _flushed(self) -> None:
+        self._unsent = self._unflushed = False
         self._unacknowledged.clear()
         self._progress.waits(0)
 
@@ -303,25 +313,27 @@ class Forwarder:
             self._header = header
             self._outputs.follow(header)
 
-    def _save(self) -> bool:
-        """Make everything durable in the target, then write the checkpoint, never in another order; return True."""
-        self._flush_all()
+    def _save(self) -> None:
+        """Make everything durable in the target, then write the checkpoint, never in another order."""
+        self._outputs.flush()
+        self._flushed()
         self._behind = None
         self._context.save(self._checkpoint(self._outputs.checkpoints()))
-        return True
 
-    def _save_behind(self) -> bool:
-        """Write the checkpoint of an earlier call as soon as the target is durable up to it; return whether that was now.
+    def _save_when_due(self, now: float) -> None:
+        """Write the checkpoint of what was read when it became due, as soon as every target is durable up to it.
 
-        A steady stream of rows never waits for the target."""
+        Neither a steady stream of rows nor the end of the trail waits for a target."""
+        if now < self._next_save:
+            return
         if self._behind is None:
             self._behind = self._checkpoint(self._outputs.checkpoints_behind())
+            self._unsaved = False
             self._outputs.flush_behind()
-        if not self._outputs.hold(self._behind.write):
-            return False
-        self._context.save(self._behind)
-        self._behind = None
-        return True
+        if self._outputs.hold(self._behind.write):
+            self._context.save(self._behind)
+            self._behind = None
+            self._next_save = now + self._save_seconds
 
     def _checkpoint(self, write: tuple[WriteCheckpoint, ...]) -> Checkpoint:
         """Return the checkpoint of what has been read until now."""

@@ -156,8 +156,13 @@ class Catalog:
         """Record several tables with TRANDATA in one transaction."""
 
         def work(connection: Any) -> None:
-            rows = [[*note[:4], list(note.key)] for note in notes]
-            connection.executemany("INSERT OR REPLACE INTO trandata VALUES (?, ?, ?, ?, ?)", rows)
+            *columns, keys = zip(*notes, strict=True)  # one statement: DuckDB needs 1 ms for each of executemany
+            lists = [*map(list, columns), list(map(list, keys))]
+            connection.execute(
+                "INSERT OR REPLACE INTO trandata SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[]),"
+                " unnest($3::VARCHAR[]), unnest($4::VARCHAR[]), unnest($5::VARCHAR[][])",
+                lists,
+            )
 
         self._use(work)
 
@@ -165,8 +170,12 @@ class Catalog:
         """Delete several tables, given as (owner, name), in one transaction."""
 
         def work(connection: Any) -> None:
-            rows = [[database, *table] for table in tables]
-            connection.executemany("DELETE FROM trandata WHERE database = ? AND owner = ? AND name = ?", rows)
+            owners, names = map(list, zip(*tables, strict=True))
+            connection.execute(
+                "DELETE FROM trandata WHERE database = $1"
+                " AND (owner, name) IN (SELECT unnest($2::VARCHAR[]), unnest($3::VARCHAR[]))",
+                [database, owners, names],
+            )
 
         self._use(work)
 

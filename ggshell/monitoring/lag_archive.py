@@ -67,8 +67,12 @@ def write(folder: Path, group: str, rows: Sequence[ArchiveRow]) -> list[Path]:
 def _write(path: Path, rows: Sequence[ArchiveRow]) -> None:
     with _engine() as engine:
         engine.execute(f"CREATE TABLE beats ({_COLUMNS})")
-        marks = ", ".join("make_timestamp(?)" if name.endswith("_ts") else "?" for name in HISTORY_COLUMNS)
-        engine.executemany(f"INSERT INTO beats VALUES ({marks})", [list(row.values) for row in rows])
+        marks = ", ".join(
+            "make_timestamp(unnest(?::BIGINT[]))" if name.endswith("_ts") else "unnest(?::VARCHAR[])"
+            for name in HISTORY_COLUMNS
+        )
+        columns = [list(values) for values in zip(*(row.values for row in rows), strict=True)]
+        engine.execute(f"INSERT INTO beats SELECT {marks}", columns)  # one statement, as each needs 0.5 ms
         _copy(engine, "SELECT * FROM beats ORDER BY heartbeat_received_ts", path)
 
 

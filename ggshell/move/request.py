@@ -16,7 +16,8 @@ class MoveRequest:
     """What a move is about: two logins of the credential store, and the schemas to move (empty: all).
 
     ``groups``: how the names of its groups begin. Moves of several databases of one server need different names, because
-    the names of slots are unique in a server.
+    the names of slots are unique in a server. ``others``: if all schemas are moved, those of the target that were there
+    before and are left alone; None if the user has chosen the schemas.
     """
 
     source: str
@@ -24,6 +25,7 @@ class MoveRequest:
     schemas: tuple[str, ...] = ()
     jobs: int = 4
     groups: str = GROUPS
+    others: tuple[str, ...] | None = None
 
     @property
     def identity(self) -> tuple[str, str, str]:

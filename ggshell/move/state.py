@@ -102,7 +102,11 @@ class MoveFile:
 
 
 def _state(fields: dict[str, Any]) -> MoveState:
-    request = MoveRequest(**{**fields["request"], "schemas": tuple(fields["request"]["schemas"])})
+    given = fields["request"]
+    others = given.get("others")
+    request = MoveRequest(
+        **{**given, "schemas": tuple(given["schemas"]), "others": None if others is None else tuple(others)}
+    )
     return MoveState(
         request,
         tuple(map(Step, fields["done"])),

@@ -71,8 +71,8 @@ def prepare(means: Means, request: MoveRequest) -> None:
         present = Present.read(request, sides)
         if found is None:
             _require_nothing_registered(present)
-        schemas = request.schemas or (found.request.schemas if found else ()) or tuple(sides.source.schemas())
-        request = replace(request, schemas=schemas)
+        request = _with_schemas(request, found, sides)
+        schemas = request.schemas
         state = replace(found, request=request) if found else MoveState(request)
         file.put(state)
         for side in sides:
@@ -89,6 +89,16 @@ def prepare(means: Means, request: MoveRequest) -> None:
         _write(means, "MGR", manager_parameters(request))
     means.run("prepare", Scripts(means.home, request, present).prepare())
     file.put(state.with_step(Step.PREPARE))
+
+
+def _with_schemas(request: MoveRequest, found: MoveState | None, sides: Sides) -> MoveRequest:
+    """The request with its schemas: those of the user, those of the move that has begun, or all."""
+    if request.schemas:
+        return request
+    if found is not None and found.request.schemas:
+        return replace(request, schemas=found.request.schemas, others=found.request.others)
+    schemas = tuple(sides.source.schemas())
+    return replace(request, schemas=schemas, others=tuple(sorted({*sides.target.schemas()} - {*schemas})))
 
 
 def load(means: Means) -> None:
@@ -140,6 +150,7 @@ def verify(means: Means) -> None:
     with connected(means.home, state.request) as sides:
         state = catch_up(means, file, state, sides)
         require_capture(state.request, sides)
+        require_all_schemas(state.request, sides)
         require_same_objects(means, state.request, sides)
         schemas = sides.source.with_tables(state.request.schemas)
     means.run("verify", Scripts(means.home, state.request).verify(schemas))
@@ -155,6 +166,20 @@ def require_capture(request: MoveRequest, sides: Sides) -> None:
                 f"event triggers of ggshell are disabled or missing in {alias}: DDL there is not replicated",
                 code="GGS-01267",
                 hint="enable them with ADD SCHEMATRANDATA, and run what was executed meanwhile in the other database too",
+            )
+
+
+def require_all_schemas(request: MoveRequest, sides: Sides) -> None:
+    """Raise StateError if all schemas are moved, and one is newer than the move: its rows are not captured."""
+    if request.others is None:
+        return
+    for alias, side in zip((request.source, request.target), sides, strict=True):
+        newer = sorted({*side.schemas()} - {*request.schemas} - {*request.others})
+        if newer:
+            raise StateError(
+                f"schemas of {alias} were not there when the move was prepared, and are not moved: {', '.join(newer)}",
+                code="GGS-01268",
+                hint="drop them, or begin again with them; ggshell move prepare --schemas … leaves them where they are",
             )
 
 

@@ -16,7 +16,7 @@ from ggshell.errors import ProcessError, StateError
 from ggshell.move.databases import Sides, connected
 from ggshell.move.scripts import pair_of
 from ggshell.move.state import MoveFile, MoveState, Step, Switch
-from ggshell.move.steps import Means, catch_up, require_capture, require_same_objects, verify
+from ggshell.move.steps import Means, catch_up, require_all_schemas, require_capture, require_same_objects, verify
 from ggshell.pipeline.compare.tables import ComparedTable, Databases, compare_tables, table_pairs
 from ggshell.types import display_part
 
@@ -53,6 +53,7 @@ def switch(means: Means, clock: Clock, direction: Direction, *, limit: float = D
         _require_possible(state, direction)
         state = catch_up(means, file, state, sides, limit)
         require_capture(state.request, sides)
+        require_all_schemas(state.request, sides)
         require_same_objects(means, state.request, sides)
         state = replace(state, closing=direction)
         file.put(state)
@@ -61,6 +62,7 @@ def switch(means: Means, clock: Clock, direction: Direction, *, limit: float = D
             began = clock.steady()
             try:
                 ended, state = _drained(means, file, state, sides, direction, limit)
+                require_all_schemas(state.request, sides)  # also one that was created after the first look
                 values = here.sequences(state.request.schemas)
                 there.set_sequences(values)
                 databases = held.enter_context(here.held()), held.enter_context(there.held())

@@ -52,7 +52,8 @@ class DdlOptions(NamedTuple):
     """DDLOPTIONS.
 
     ``report``: each statement is written to the report (REPORT); ``maps``: false with IGNOREMAPPING; ``maps_derived``: false
-    with NOMAPDERIVED; ``session_schemas``: pairs of MAPSESSIONSCHEMA; ``maps_schemas``: MAPSCHEMAS.
+    with NOMAPDERIVED; ``session_schemas``: pairs of MAPSESSIONSCHEMA; ``maps_schemas``: MAPSCHEMAS;
+    ``replicates``: an Extract captures statements of a Replicat too (GETREPLICATES).
     """
 
     report: bool = False
@@ -60,6 +61,7 @@ class DdlOptions(NamedTuple):
     maps_derived: bool = True
     session_schemas: tuple[tuple[str, str], ...] = ()
     maps_schemas: bool = False
+    replicates: bool = False
 
 
 class _Part(NamedTuple):
@@ -115,6 +117,8 @@ _SWITCHES: dict[str, dict[str, bool]] = {
     "mapderived": {"maps_derived": True},
     "nomapderived": {"maps_derived": False},
     "mapschemas": {"maps_schemas": True},
+    "getreplicates": {"replicates": True},
+    "ignorereplicates": {"replicates": False},
 }
 
 

@@ -106,7 +106,7 @@ class ExtractParameters(NamedTuple):
     ``ends_at_unreadable``: TRANLOGOPTIONS UNREADABLEREDO ABEND; ``adds_trandata``: DDLOPTIONS ADDTRANDATA;
     ``needs_trandata``: the same with ABEND; ``idle_encryption``: the positions of ENCRYPTTRAIL lines that do not encrypt any
     trail; ``sequences``: the patterns of SEQUENCE lines; ``ddl``: the statements to capture, None to capture none;
-    ``passive``: RMTHOSTOPTIONS.
+    ``passive``: RMTHOSTOPTIONS; ``replicates``: GETREPLICATES.
     """
 
     group: str
@@ -119,6 +119,7 @@ class ExtractParameters(NamedTuple):
     decrypts: bool = False
     restart_record: bool = True
     truncates: bool = False
+    replicates: bool = False
     cache_size: int = 64 << 20
     definitions: str = ""
     checkpoint_seconds: int = 10
@@ -153,7 +154,7 @@ class ReplicatParameters(NamedTuple):
     MAX_APPLY_PARALLELISM; ``fewest_appliers``: APPLY_PARALLELISM or MIN_APPLY_PARALLELISM; ``full_serialization``:
     COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``, ``non_transactional``: SUPPRESSTRIGGERS, DEFERREFCONST
     and ALLOWNONTRANSACTIONAL of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all;
-    ``layouts``: LAKETABLE, for a lake.
+    ``layouts`` and ``latency``, in seconds: LAKETABLE and LATENCY, for a lake.
     """
 
     group: str
@@ -182,6 +183,7 @@ class ReplicatParameters(NamedTuple):
     ddl_substitutions: DdlSubstitutions = DdlSubstitutions()
     ddl_options: DdlOptions = DdlOptions()
     layouts: LakeLayouts = LakeLayouts()
+    latency: int = 0
 
 
 class RestartRule(NamedTuple):
@@ -247,6 +249,7 @@ def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
         decrypts=bool(_named(found, "DECRYPTTRAIL")),
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        replicates=_switch(found, "GETREPLICATES", "IGNOREREPLICATES"),
         cache_size=_last(found, "CACHEMGR", "cachesize", 64 << 20),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         definitions=_last(found, "SOURCEDEFS", "file", ""),
@@ -307,6 +310,7 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         maps=tuple(maps),
         excludes=tuple(item.args["table"] for item in _named(found, "MAPEXCLUDE")),
         truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        latency=_latency(found),
         group_operations=_last(found, "BATCHSQL", "batchtransops", 0) or _last(found, "GROUPTRANSOPS", "number", 1000),
         max_operations=_last(found, "MAXTRANSOPS", "number", None),
         discard=discard.get("file", ""),
@@ -433,6 +437,12 @@ def _with_ignored(found: list[Parameter], name: str) -> Iterator[tuple[Parameter
 def _last(found: list[Parameter], name: str, argument: str, default: Any) -> Any:
     values = [item.args[argument] for item in _named(found, name) if argument in item.args]
     return values[-1] if values else default
+
+
+def _latency(found: list[Parameter]) -> int:
+    """The seconds of the last LATENCY line."""
+    lines = _named(found, "LATENCY")
+    return lines[-1].args["number"] * (60 if "min" in lines[-1].args else 1) if lines else 0
 
 
 def _switch(found: list[Parameter], on: str, off: str) -> bool:

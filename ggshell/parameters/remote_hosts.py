@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.hosts import host_and_port, is_loopback
-from ggshell.parameters.lines import Parameter
+
+if TYPE_CHECKING:
+    from ggshell.parameters.lines import Parameter
 
 MANAGER_PORT: Final = 7809
 COLLECTOR_PORT: Final = 7819

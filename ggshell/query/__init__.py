@@ -19,7 +19,8 @@ less is decoded), ``mode`` (FAILFAST, the default; DROPMALFORMED; PERMISSIVE wit
 ``pushdown`` (false; true: the reader skips files and records by the query's conditions. Use it only for a frame that its
 query scans once, because Spark 4.3 applies the conditions of the last scan to all scans of a frame), ``home`` (a home whose
 wallet opens encrypted trails, as a path on the readers' machines), ``wallet`` (the wallet's folder, if it is not ``dirwlt``
-of the home). For streams also ``startingSeqno``, ``startingRba``, ``maxBytesPerTrigger``. Write options: ``path``,
+of the home). For streams also ``startingSeqno``, ``startingRba``, ``maxBytesPerTrigger``, ``latency`` (0; seconds: a batch
+begins as late as its rows can still be stored so long after they were written). Write options: ``path``,
 ``megabytes`` (500), ``definitions`` (a trail that defines the tables; without it all columns are text),
 ``rowsPerTransaction`` (1000; for frames without CSNs), ``table`` and ``key`` (for rows with a table's own columns).
 """

@@ -19,10 +19,12 @@ from pyspark.sql import datasource as spark
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from ggshell.clock import SystemClock
 from ggshell.errors import NotFoundError, UsageError
 from ggshell.object_stores import is_elsewhere
 from ggshell.quantities import read_size
 from ggshell.query import paths
+from ggshell.query.batch_timing import BatchTiming
 from ggshell.query.pushdown import Condition, conditions_from, wanted_by
 from ggshell.query.splits import TrailSplit, splits_of
 from ggshell.query.trail_read import SPLIT_BYTES, SplitRead, TrailRead, files_of, plan, read_of
@@ -130,6 +132,7 @@ class TrailStreamReader(spark.DataSourceStreamReader, SupportsTriggerAvailableNo
         self.trail = trail_of(options.get("path", ""))
         self._end: VisibleEnd | None = None
         self._last: TrailPosition | None = None
+        self._timing = BatchTiming(_number(options, "latency", 0), SystemClock())
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_end": None}
@@ -153,10 +156,10 @@ class TrailStreamReader(spark.DataSourceStreamReader, SupportsTriggerAvailableNo
         if end is None or end < begin:
             require_reachable(self.trail, begin)
         if end is None or end <= begin:
+            self._timing.nothing()
             return start
-        if isinstance(limit, ReadMaxBytes):
-            end = cut(self.trail, begin, end, limit.max_bytes)
-        return offset_of(end)
+        reached = cut(self.trail, begin, end, limit.max_bytes) if isinstance(limit, ReadMaxBytes) else end
+        return offset_of(reached) if self._timing.begins(full=reached < end) or self._last is not None else start
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._last = self._visible()

@@ -27,9 +27,26 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "timestamp without time zone": pa.timestamp("us"),
     "timestamp with time zone": pa.timestamp("us", "UTC"),
     "bytea": pa.binary(),
+    "tinyint": pa.int16(),
+    "tinyint unsigned": pa.int16(),
+    "smallint unsigned": pa.int32(),
+    "mediumint": pa.int32(),
+    "mediumint unsigned": pa.int32(),
+    "int": pa.int32(),
+    "int unsigned": pa.int64(),
+    "bigint unsigned": pa.decimal128(20, 0),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "datetime": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", "UTC"),
+    **dict.fromkeys(["tinyblob", "blob", "mediumblob", "longblob"], pa.binary()),
 }
-_PRECISION = re.compile(r"(timestamp)\(\d+\)")
-_NUMERIC = re.compile(r"(?:numeric|decimal)\((\d+)(?:,\s*(\d+))?\)")
+"""Those of PostgreSQL and of MariaDB; no name means different types in the two."""
+_ORACLE: Final = {"DATE": pa.timestamp("us")}
+"""A DATE of Oracle has a time. Numbers of any length are text."""
+_PRECISION = re.compile(r"(timestamp|datetime)\(\d+\)")
+_BYTES = re.compile(r"(?:var)?binary\(\d+\)")
+_NUMERIC = re.compile(r"(?:numeric|decimal)\((\d+)(?:,\s*(\d+))?\)(?: unsigned)?")
 MOST_DIGITS: Final = 38
 _SPARK: Final = {
     pa.int16(): "smallint",
@@ -47,12 +64,16 @@ _SPARK: Final = {
 
 
 def arrow_type(type_text: str) -> pa.DataType:
-    """The Arrow type of a source type; text if no Arrow type can hold all its values."""
+    """The Arrow type of a source type; text if no Arrow type can hold all its values. Oracle has its types in upper case."""
+    if type_text.isupper():
+        return _ORACLE.get(type_text, pa.string())
     name = _PRECISION.sub(r"\1", type_text.lower())
     match = _NUMERIC.fullmatch(name)
-    if match and int(match[1]) <= MOST_DIGITS:
-        return pa.decimal128(int(match[1]), int(match[2] or 0))
-    return _SIMPLE.get(name, pa.string())
+    if match:
+        scale = int(match[2] or 0)
+        digits = max(int(match[1]), scale)  # numeric(2,5) has values such as 0.00099
+        return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else pa.string()
+    return pa.binary() if _BYTES.fullmatch(name) else _SIMPLE.get(name, pa.string())
 
 
 def spark_type(kind: pa.DataType) -> str:
@@ -97,8 +118,9 @@ def _all_at_once(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_binary(kind):
         return pa.array([None if text is None else _bytes(text) for text in texts.to_pylist()], kind)
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        # PostgreSQL writes offsets with hours only (+00); Arrow also requires minutes.
+        # PostgreSQL writes offsets with hours only (+00), and MariaDB none (in UTC); Arrow also requires minutes.
         texts = pc.replace_substring_regex(texts, r"([+-]\d\d)$", r"\1:00")
+        texts = pc.replace_substring_regex(texts, r"( \d\d:\d\d:\d\d(\.\d+)?)$", r"\1Z")
     return texts.cast(kind)
 
 

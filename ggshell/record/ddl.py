@@ -19,6 +19,7 @@ from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName
 
 NO_OBJECT: Final = TableName("", "")
+_CREATIONS: Final = frozenset({"CREATE TABLE", "CREATE TABLE AS", "SELECT INTO"})
 _PAIR = re.compile(rb",([A-Z]+)='((?:[^']|'')*)',")
 
 
@@ -88,6 +89,11 @@ class DdlStatement:
     @property
     def object_type(self) -> str:
         return self.main.kind
+
+
+def creates_table(statement: DdlStatement) -> bool:
+    """Whether a statement has created a table; CREATE TABLE IF NOT EXISTS is not logged if the table existed."""
+    return statement.main.kind == "TABLE" and statement.tag in _CREATIONS
 
 
 def object_definition(statement: DdlStatement) -> TableDefinition:

@@ -58,10 +58,15 @@ class DdlErrors:
         The first line for this SQLSTATE whose INCLUDE and EXCLUDE take the statement decides, then the first such DEFAULT.
         Without any the answer is ABEND. ``target``: see DdlRules.
         """
+        return self.given(state, statement, scope, target) or DdlAnswer()
+
+    def given(
+        self, state: str, statement: DdlStatement, scope: DdlScope, target: TableName | None = None
+    ) -> DdlAnswer | None:
+        """As ``answer``; None if no line is for the error. An Extract has no SQLSTATE (""), so only DEFAULT applies."""
         own = [rule for rule in self.rules if state in rule.states]
         default = [rule for rule in self.rules if not rule.states]
-        takes = (rule.answer for rule in (*own, *default) if rule.rules.takes(statement, scope, target))
-        return next(takes, DdlAnswer())
+        return next((rule.answer for rule in (*own, *default) if rule.rules.takes(statement, scope, target)), None)
 
 
 @dataclass(frozen=True, slots=True)

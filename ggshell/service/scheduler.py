@@ -7,6 +7,7 @@ kind ``taskState``, so that a restarted service continues: a time that passed wh
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -177,11 +178,11 @@ class TaskScheduler:
     def run_due(self, execute: Execute) -> int | None:
         """Begin every task whose time has come; return the next time in microseconds, None if there is none.
 
-        A task that still runs, or for which there is no place, begins when an execution ends. Raises StoreError, DiskError
-        after all other tasks, if a document cannot be read or written.
+        At most ``MOST_AT_ONCE`` tasks run, each once at a time. The others wait until one ends; the task that has waited
+        longest begins first. Raises StoreError, DiskError after all other tasks, if a document cannot be read or written.
         """
         now, times, errors = self._clock.now(), [], []
-        for name in self.tasks.names():
+        for name in sorted(self.tasks.names(), key=self._due):
             try:
                 task = self._begin(name)
                 if task is not None:
@@ -193,6 +194,14 @@ class TaskScheduler:
         if errors:
             raise errors[0]
         return min((time for time in times if time and time > now), default=None)
+
+    def _due(self, name: str) -> float:
+        """When a task is due, in microseconds; infinity if it is not, or if that cannot be read."""
+        try:
+            state = self.state(name)
+        except GgsError:  # reported by the caller, which reads it again
+            return math.inf
+        return min((time for time in (state.get("next"), state.get("again")) if time), default=math.inf)
 
     def wait(self) -> None:
         """Wait until no task runs."""

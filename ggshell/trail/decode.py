@@ -26,6 +26,25 @@ SMALLEST = 4 + 4 + 34 + 1 + layout.TAIL_SIZE
 FEW_BYTES = 16_384
 """Chunks up to this size, in bytes, are walked record by record."""
 _ZERO = np.zeros(1, dtype=np.int64)
+_TO_TRAILER: Final = layout.RECORD ^ layout.TRAILER
+"""Changes the first word of a record to its last one."""
+_SEALED: Final = layout.SEAL << 16 | layout.CHECKSUM
+_ROW_HEADER: Final = layout.GHDR_DTYPE.itemsize << 16 | layout.HEADER
+_ID_AND_LENGTH: Final = 0xFFFF00FF
+"""The bits of a token's first word without its info byte."""
+
+
+class _Frames(NamedTuple):
+    """Consecutive whole records, by their lengths: places and the place after the last, and the first and last bytes of each.
+
+    ``head``: as long as the fixed part of a row; ``closing``: the checksum token and the trailer."""
+
+    edges: NDArray[np.int64]
+    head: NDArray[np.void]
+    closing: NDArray[np.void]
+
+
+_NO_FRAMES: Final = _Frames(_ZERO, np.zeros(0, f"V{layout.HEAD_SIZE}"), np.zeros(0, f"V{layout.CLOSING_SIZE}"))
 
 
 class Fault(NamedTuple):
@@ -80,7 +99,7 @@ def damaged(file: object, rba: int, expected: str) -> TrailError:
 
 def walk(chunk: bytes) -> tuple[NDArray[np.int64], Fault | None]:
     """Return the places of a chunk's whole records and the place after the last, and the fault where no record begins."""
-    leapt = _leap(chunk) if len(chunk) > FEW_BYTES else _ZERO
+    leapt = _leap(chunk).edges
     places, fault = _step(chunk, int(leapt[-1]))
     return np.concatenate((leapt, np.array(places, dtype=np.int64))), fault
 
@@ -102,21 +121,30 @@ def _step(chunk: bytes, place: int) -> tuple[list[int], Fault | None]:
     return places, None
 
 
-def _leap(chunk: bytes) -> NDArray[np.int64]:
-    """Find as many record places as possible with vector operations, from the start of the chunk on.
+def _leap(chunk: bytes) -> _Frames:
+    """Find as many records as possible with vector operations, from the start of the chunk on; none in a small chunk.
 
     A candidate looks like the start of a record and has a trailer where its length says. The candidates are records as
     long as each one ends where the next one starts."""
-    four, size = longs(chunk), len(chunk)
-    place = _places_of(np.frombuffer(chunk, dtype=np.uint8)[:-3], layout.RECORD)
-    opening = four[place]
+    if len(chunk) <= FEW_BYTES:
+        return _NO_FRAMES
+    heads, closings = items(chunk, layout.HEAD_SIZE), items(chunk, layout.CLOSING_SIZE)
+    place = _places_of(np.frombuffer(chunk, dtype=np.uint8)[: len(heads)], layout.RECORD)
+    head = heads[place]
+    opening = _words(head)[:, 0].astype(np.int64)
     after = place + (opening >> 16)
-    likely = ((opening & 0xFFFF) == _OPENED) & (opening >= SMALLEST << 16) & (after <= size)
-    likely &= four[np.minimum(after, size) - 4] == opening ^ (layout.RECORD ^ layout.TRAILER)
-    place, after = place[likely], after[likely]
-    edges = np.concatenate((_ZERO, after))
+    likely = ((opening & 0xFFFF) == _OPENED) & (opening >= SMALLEST << 16) & (after <= len(chunk))
+    closing = closings[np.where(likely, after - layout.CLOSING_SIZE, 0)]
+    likely &= _words(closing)[:, -1] == opening ^ _TO_TRAILER
+    place, edges = place[likely], np.concatenate((_ZERO, after[likely]))
     wrong = np.flatnonzero(place != edges[:-1])
-    return edges[: int(wrong[0]) + 1 if len(wrong) else len(edges)]
+    count = int(wrong[0]) if len(wrong) else len(place)
+    return _Frames(edges[: count + 1], head[likely][:count], closing[likely][:count])
+
+
+def _words(items: NDArray[np.void]) -> NDArray[np.uint32]:
+    """Return the 4-byte words of items, a row for each item."""
+    return items.view("<u4").reshape(len(items), items.itemsize // 4)
 
 
 def _places_of(raw: NDArray[np.uint8], value: int) -> NDArray[np.int64]:
@@ -134,7 +162,13 @@ def good_records(chunk: bytes, file: object, base: int) -> Records:
 
     Raises TrailError only for a record whose checksum is correct but whose content is not valid.
     """
-    places, fault = walk(chunk)
+    frames = _leap(chunk)
+    stepped, fault = _step(chunk, int(frames.edges[-1]))
+    if not stepped:
+        rows = _good_rows(chunk, frames, fault, base)
+        if rows is not None:
+            return rows
+    places = np.concatenate((frames.edges, np.array(stepped, dtype=np.int64)))
     if len(places) > 1:
         bad = _first_bad(chunk, places, base)
         if bad is not None:
@@ -183,9 +217,6 @@ def _take_apart(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None, fil
     if len(edges) == 1:
         none = np.zeros(0, dtype=np.int64)
         return Records(none, none, np.zeros(0, dtype=layout.GHDR_DTYPE), none, none, none, none, 0, fault)
-    usual = _usual(chunk, edges, fault)
-    if usual is not None:
-        return usual
     start, after = edges[:-1], edges[1:]
     raw = np.frombuffer(chunk, dtype=np.uint8)
     header_length = _pair(raw, start + 6)
@@ -225,25 +256,35 @@ def _take_apart(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None, fil
     return Records(start, after - start, header, first, length, area + 4, tokens_end, int(edges[-1]), fault, user)
 
 
-def _usual(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None) -> Records | None:
-    """Return the records if all are rows with a table index, a data area and GGS tokens and nothing else; otherwise None."""
-    start, after = edges[:-1], edges[1:]
-    head = items(chunk, layout.HEAD_SIZE)[start].view(layout.HEAD_DTYPE)
-    header, length = head["ghdr"], head["data_length"]
-    is_usual = (head["header"] == layout.HEADER) & (head["header_length"] == layout.GHDR_DTYPE.itemsize)
-    is_usual &= (head["data"] == layout.DATA) & (header["rec_length"] == length)
+def _good_rows(chunk: bytes, frames: _Frames, fault: Fault | None, base: int) -> Records | None:
+    """Return the records if all are undamaged rows with a table index, a data area and GGS tokens and nothing else.
+
+    Otherwise None: then each record needs a closer look."""
+    edges, start, after = frames.edges, frames.edges[:-1], frames.edges[1:]
+    if not len(start):
+        return None
+    head, closing = _words(frames.head), _words(frames.closing)
+    data = head[:, -1]
+    length = data >> 16
+    usual = (
+        (head[:, 1] & _ID_AND_LENGTH == _ROW_HEADER) & (data & 0xFF == layout.DATA) & (length == head[:, 3] & 0xFFFF)
+    )
+    usual &= (closing[:, 0] & _ID_AND_LENGTH == _SEALED) & (closing[:, 1] == (start + base & layout.PLACE_MASK))
     first = start + layout.HEAD_SIZE
-    length = length.astype(np.int64)
     area = first + length
-    is_usual &= area <= after - layout.TAIL_SIZE
-    if not is_usual.all():
+    usual &= area <= after - layout.TAIL_SIZE
+    if not usual.all():
         return None
     tokens = longs(chunk)[area]
     if not (((tokens & 0xFF) == layout.TOKENS) & (area + 8 + (tokens >> 16) == after)).all():
         return None
+    if not _fit_together(chunk, edges, head[:, 0]):
+        return None
+    header = frames.head.view(layout.HEAD_DTYPE)["ghdr"]
     return Records(
-        start, after - start, header, first, length, area + 4, after - layout.CLOSING_SIZE, int(edges[-1]), fault
-    )
+        start, after - start, header, first, length.astype(np.int64), area + 4, after - layout.CLOSING_SIZE,
+        int(edges[-1]), fault,
+    )  # fmt: skip
 
 
 class _Areas(NamedTuple):
@@ -308,16 +349,17 @@ def first_unfit(chunk: bytes, edges: NDArray[np.int64]) -> int | None:
 
     ``edges``: the places of consecutive records, and the place after the last one.
     """
-    if len(edges) > _FEW and _fit_together(chunk, edges):
+    if len(edges) > _FEW and _fit_together(chunk, edges, longs(chunk)[edges[:-1]]):
         return None
     return _first_of(chunk, edges.tolist())
 
 
-def _fit_together(chunk: bytes, edges: NDArray[np.int64]) -> bool:
+def _fit_together(chunk: bytes, edges: NDArray[np.int64], opening: NDArray[np.uint32]) -> bool:
+    """Whether all records fit their checksums. ``opening``: the first word of each."""
     begin = int(edges[0])
     records = bytearray(memoryview(chunk)[begin : int(edges[-1])])
     sums = _SUMS[np.diff(edges)]
-    longs(records)[edges[1:-1] - begin] ^= sums[:-1]
+    longs(records)[edges[1:-1] - begin] = opening[1:] ^ sums[:-1]
     return crc32(records) == int(sums[-1])
 
 

@@ -79,6 +79,11 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         "COMPARE",
         "Two equal tables, beside the databases' own sums of row hashes, which one query in each computes at the same time.",
     ),
+    "mysql": (
+        "MariaDB",
+        "MariaDB as source and as target: rows of eleven columns. The peers are mariadb-binlog, which reads the same log, and"
+        " MariaDB's own replica with four threads, which applies it.",
+    ),
     "load": (
         "LOAD",
         "A table beside table synchronization and a pipe between two psql; many tables with indexes beside pgcopydb.",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from benches import growth_delivery
 from benches.figures import LIMIT_NAME, Figure, less_is_better
 from benches.ground import Failed, Ground, ggshell, ground
 from benches.language import script
@@ -25,8 +26,10 @@ from ggshell.demo.redo_writer import RedoWriter
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
+from ggshell.monitoring import lag_archive
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
+from ggshell.pipeline.heartbeat.row import Beat
 from ggshell.record.transaction import Completed
 from ggshell.trail.columnar import read_columnar
 from ggshell.trail.name import TrailName
@@ -38,7 +41,7 @@ FIRST = "the smallest"
 LIMITS = {"INFO ALL": 0.5, "INFO TRANDATA": 2.0, "check": 0.3}
 """Seconds that the largest size may take."""
 _BEGINNING = LogPosition(0, 0, 0)
-_FILE_ROWS = 1000
+_FILE_ROWS = 200
 
 
 def run(rounds: int, quick: bool) -> list[Figure]:
@@ -48,9 +51,12 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         return [
             *_measured("INFO ALL", "groups", _sizes(500, part), rounds, lambda count: _info_all(folder, count)),
             *_measured("check", "lines", _sizes(10_000, part), rounds, lambda count: _check(folder, count)),
-            *_measured("trail scan", "trail files", _sizes(1000, part), rounds, lambda count: _scan(folder, count)),
+            *_measured("trail scan", "trail files", _sizes(10_000, part), rounds, lambda count: _scan(folder, count)),
             *_measured(
                 "Extract", "open transactions", _sizes(10_000, part), rounds, lambda count: _capture(folder, count)
+            ),
+            *_measured(
+                "lag archive", "heartbeats", _sizes(100_000, part), rounds, lambda count: _heartbeats(folder, count)
             ),
             *_with_servers(rounds, part),
         ]
@@ -124,6 +130,26 @@ def _scan(folder: Path, count: int) -> Callable[[], float]:
     return scan
 
 
+def _heartbeats(folder: Path, count: int) -> Callable[[], float]:
+    """Archive heartbeats of one a second, then compute the percentiles that LAG REPORT shows."""
+    beats = [_heartbeat(1_767_225_600_000_000 + number * 1_000_000) for number in range(count)]
+
+    def archive() -> float:
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            began = time.perf_counter()
+            for first in range(0, count, lag_archive.MOST_ROWS):
+                lag_archive.write(Path(name), "REP", beats[first : first + lag_archive.MOST_ROWS])
+            lag_archive.spreads(Path(name), "DAY", 0)
+            return time.perf_counter() - began
+
+    return archive
+
+
+def _heartbeat(sent: int) -> lag_archive.ArchiveRow:
+    beat = Beat("south", sent, "north", "EXT", None, "REP", sent, sent + 1000, None, sent + 2000)
+    return lag_archive.ArchiveRow(beat, sent + 3000)
+
+
 def _capture(folder: Path, count: int) -> Callable[[], float]:
     """Transactions that are all open at the same time, with three rows each."""
     redo = folder / f"redo{count}"
@@ -164,7 +190,23 @@ def _with_servers(rounds: int, part: int) -> Iterator[Figure]:
         yield from _measured(
             "INFO TRANDATA", "tables", _sizes(10_000, part), rounds, lambda count: _trandata(place, count)
         )
+        for unit, sizes, shape in (
+            ("tables", _sizes(10_000, part), growth_delivery.tables),
+            ("columns", (16, 160, 1600), growth_delivery.columns),
+        ):
+            yield from _measured("Extract", unit, sizes, rounds, _extract(place, shape, rounds))
+            yield from _measured("Replicat", unit, sizes, rounds, _replicat(place, shape))
         yield from _measured("COMPARE", "rows", _sizes(2_000_000, part), rounds, lambda count: _compare(place, count))
+
+
+def _extract(
+    place: Ground, shape: Callable[[int], growth_delivery.Shape], rounds: int
+) -> Callable[[int], Callable[[], float]]:
+    return lambda count: growth_delivery.extract(place, shape(count), rounds)
+
+
+def _replicat(place: Ground, shape: Callable[[int], growth_delivery.Shape]) -> Callable[[int], Callable[[], float]]:
+    return lambda count: growth_delivery.replicat(place, shape(count))
 
 
 def _trandata(place: Ground, count: int) -> Callable[[], float]:

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,12 +50,18 @@ def _one_table(place: Ground, rounds: int, rows: int) -> list[Figure]:
         south.execute(_ACCOUNTS)
     memory: list[float] = []
     sides = (_load_table(place, rows, memory), _synchronize(place, rows), _pipe(place, rows))
+    _warm_up(*sides)
     ours, peer, pipe = alternate(rounds, *sides)
     return [
         less_is_better("load", "one table", "s", ours, peer, "table synchronization", TABLE_GOAL),
         less_is_better("load", "one table", "s", ours, pipe, "psql COPY | psql COPY", None),
-        less_is_better("load", "memory, one table", "MB", memory, [MEMORY_MB], "the limit", 1.0),
+        less_is_better("load", "memory, one table", "MB", memory[1:], [MEMORY_MB], "the limit", 1.0),
     ]
+
+
+def _warm_up(*sides: Callable[[int], float]) -> None:
+    """Run every side once: the first round of a server writes its files and its log for the first time."""
+    alternate(1, *sides)
 
 
 def _load_table(place: Ground, rows: int, memory: list[float]):
@@ -196,10 +202,11 @@ def _many_tables(place: Ground, rounds: int, rows: int) -> list[Figure]:
         _new_target(place)
         return _clone(place, program, dsns)
 
+    _warm_up(ours, peer)
     mine, theirs = alternate(rounds, ours, peer)
     return [
         less_is_better("load", f"{TABLES} tables", "s", mine, theirs, f"pgcopydb clone, {JOBS} jobs", CLONE_GOAL),
-        less_is_better("load", f"memory, {TABLES} tables", "MB", memory, [MEMORY_MB], "the limit", 1.0),
+        less_is_better("load", f"memory, {TABLES} tables", "MB", memory[1:], [MEMORY_MB], "the limit", 1.0),
     ]
 
 

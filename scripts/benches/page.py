@@ -25,6 +25,8 @@ _HEAD = """# Performance
   and the worst ratio as a share of the median.
 - *Goal*: the ratio that the worst round must reach. Where ggshell is compared with a limit and not with another program,
   the limit is in the column *compared with*.
+
+All figures are of the CPython version that each section names. CPython 3.14 and free-threaded builds are not measured.
 """
 _COLUMNS = (
     "| what | ours | compared with | ratio | worst | spread | goal |\n| --- | --- | --- | --- | --- | --- | --- |"

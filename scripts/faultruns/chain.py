@@ -11,36 +11,44 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psycopg
 from benches.ground import Failed, ggshell, wait_until
 
 from faultruns.proxy import Proxy
-from ggshell.demo import load
-from ggshell.demo.cli import store_aliases
+from faultruns.sides import MariadbSide, PostgresSide, Side
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import DemoServers, open_servers
+from ggshell.home.credential import CredentialStore
+from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, state_of
 
+_MARIADB = "mariadb"
+
+
+class Kind(NamedTuple):
+    """A kind of chain: what ADD REPLICAT and the parameter file say, and which databases are at its ends."""
+
+    added: str = ""
+    parameters: str = ""
+    maps: str = ""
+    source: str = "postgres"
+    target: str = "postgres"
+
+
 KINDS = {
-    "classic": ("", "", ""),
-    "parallel": ("PARALLEL, ", "APPLY_PARALLELISM 4\n", ""),
-    "coordinated": (
+    "classic": Kind(),
+    "parallel": Kind("PARALLEL, ", "APPLY_PARALLELISM 4\n"),
+    "coordinated": Kind(
         "COORDINATED MAXTHREADS 4, ",
         "",
         "MAP a.counters, TARGET b.counters, THREADRANGE (2-3);\nMAP a.ledger, TARGET b.ledger, THREAD (4);\n",
     ),
 }
-"""What ADD REPLICAT and the parameter file say for each kind."""
-
-_TABLES = """
-CREATE SCHEMA {schema} AUTHORIZATION ggadmin;
-SET ROLE ggadmin;
-CREATE TABLE {schema}.ledger (line bigint, at timestamptz, note text);
-CREATE TABLE {schema}.counters (id int PRIMARY KEY, n bigint NOT NULL);
-CREATE TABLE {schema}.bulk (line bigint PRIMARY KEY, note text);
-INSERT INTO {schema}.counters SELECT i, 0 FROM generate_series(1, 50) i;
-RESET ROLE;
-"""
+MARIADB_KINDS = {
+    "to-mariadb": Kind(target=_MARIADB),
+    "to-mariadb-parallel": Kind("PARALLEL, ", "APPLY_PARALLELISM 4\n", target=_MARIADB),
+    "from-mariadb": Kind(source=_MARIADB),
+}
+"""Chains with a MariaDB server at one end. Faults that need PostgreSQL at both do not have them."""
 
 
 class Member(NamedTuple):
@@ -60,15 +68,23 @@ MEMBERS = {
 
 
 class Chain:
-    """a.ledger and a.counters of north become b.ledger and b.counters of south."""
+    """a.ledger and a.counters of the source become b.ledger and b.counters of the target."""
 
     def __init__(self, servers: DemoServers, kind: str) -> None:
         self.servers = servers
         self.home = servers.home
         self.kind = kind
+        self.how = {**KINDS, **MARIADB_KINDS}[kind]
+        self.sides: dict[str, Side] = {
+            alias: MariadbSide(self.home, schema) if database == _MARIADB else PostgresSide(servers, alias, schema)
+            for alias, schema, database in (("north", "a", self.how.source), ("south", "b", self.how.target))
+        }
+        """The databases by the alias of their login."""
         self.ends = ExitStack()
         """What a fault has to put away behind itself."""
         self.proxies: dict[str, Proxy] = {}
+        self.notes: list[str] = []
+        """What a fault has measured, a line each."""
         self._pause = threading.Event()
 
     def obey(self, *statements: str, must: bool = True) -> str:
@@ -121,24 +137,28 @@ class Chain:
             if path.exists()
         )
 
+    def start_databases(self) -> None:
+        """Start what does not run."""
+        for side in self.sides.values():
+            side.start()
+
     def set_up(self) -> None:
         """Tables on both sides, parameter files, groups; then everything runs."""
-        for name, schema in (("north", "a"), ("south", "b")):
-            load.prepare_database(self.servers, name, ())
-            with psycopg.connect(self.servers.dsn(name), autocommit=True) as connection:
-                connection.execute(_TABLES.format(schema=schema))
-        store_aliases(self.servers)
-        added, parameters, maps = KINDS[self.kind]
+        store = CredentialStore(Home(self.home))
+        for alias, side in self.sides.items():
+            side.prepare()
+            store.add(alias, *side.login())
+        how, checks = self.how, self.sides["south"].checks
         self._parameters("mgr", "PORT 7809\n")
         self._parameters("ext1", "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n")
         self._parameters("pmp1", "EXTRACT pmp1\nPASSTHRU\nEXTTRAIL ./dirdat/pa\nTABLE a.*;\n")
         self._parameters(
-            "rep1", f"REPLICAT rep1\nUSERIDALIAS south\nCHECKPOINTSECS 1\n{parameters}{maps}MAP a.*, TARGET b.*;\n"
+            "rep1",
+            f"REPLICAT rep1\nUSERIDALIAS south\nCHECKPOINTSECS 1\n{how.parameters}{how.maps}MAP a.*, TARGET b.*;\n",
         )
         self.obey(
             "DBLOGIN USERIDALIAS north",
-            "ADD TRANDATA a.*",
-            "REGISTER EXTRACT ext1",
+            *(["ADD TRANDATA a.*", "REGISTER EXTRACT ext1"] if how.source != _MARIADB else []),
             "ADD EXTRACT ext1, TRANLOG, BEGIN NOW",
             "ADD EXTTRAIL ./dirdat/ea, EXTRACT ext1, MEGABYTES 2",
             "ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea",
@@ -146,8 +166,8 @@ class Chain:
             "ADD DISTPATH dp1 SOURCE trail://localhost:9002/services/v2/sources?trail=./dirdat/pa"
             " TARGET file://./dirdat/da, MEGABYTES 2",
             "DBLOGIN USERIDALIAS south",
-            "ADD CHECKPOINTTABLE ggadmin.ggs_checkpoint",
-            f"ADD REPLICAT rep1, {added}EXTTRAIL ./dirdat/da, CHECKPOINTTABLE ggadmin.ggs_checkpoint",
+            f"ADD CHECKPOINTTABLE {checks}",
+            f"ADD REPLICAT rep1, {how.added}EXTTRAIL ./dirdat/da, CHECKPOINTTABLE {checks}",
         )
 
     def _parameters(self, group: str, text: str) -> None:
@@ -164,7 +184,7 @@ def chain(kind: str, prepare: Callable[[Chain], None]) -> Iterator[Chain]:
     servers = open_servers(home)
     ground = Chain(servers, kind)
     try:
-        servers.start()
+        ground.start_databases()
         ground.set_up()
         prepare(ground)
         ground.start(*MEMBERS)
@@ -172,5 +192,7 @@ def chain(kind: str, prepare: Callable[[Chain], None]) -> Iterator[Chain]:
     finally:
         end_processes(home)
         ground.ends.close()
+        for side in ground.sides.values():
+            side.remove()
         servers.remove()
         shutil.rmtree(home, ignore_errors=True)

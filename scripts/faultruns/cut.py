@@ -8,11 +8,13 @@ from benches.ground import Failed
 
 from faultruns.chain import Chain
 from faultruns.proxy import Proxy
-from ggshell.demo.servers import ADMIN, ADMIN_PASSWORD
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 
 MOST_BYTES = 60_000
+
+
+MARIADB = True
 
 
 def missing() -> str:
@@ -23,12 +25,10 @@ def missing() -> str:
 def prepare(ground: Chain) -> None:
     """The aliases lead through a proxy each."""
     store = CredentialStore(Home(ground.home))
-    for name, server in ground.servers.both():
-        folder = server.sockets.with_name(f"{name}-proxy")
-        folder.mkdir()
-        socket = f".s.PGSQL.{server.port}"
-        ground.proxies[name] = ground.ends.enter_context(Proxy(folder / socket, server.sockets / socket))
-        store.add(name, f"{ADMIN}@{folder}:{server.port}/{name}", ADMIN_PASSWORD, replace=True)
+    for name, side in ground.sides.items():
+        listen, server = side.proxied()
+        ground.proxies[name] = ground.ends.enter_context(Proxy(listen, server))
+        store.add(name, *side.login(listen), replace=True)
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:

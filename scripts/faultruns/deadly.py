@@ -36,10 +36,10 @@ class Point(NamedTuple):
 
 _WRITER, _SAVE = "ggshell.trail.writer", ("ggshell.home.checkpoint", "save")
 _FILES, _BLOCKS = "ggshell.trail.files", "ggshell.trail.blocks"
-WRITING = {
-    "before an append": Point(_WRITER, "TrailWriter.write", When.BEFORE),
+WRITING = {  # rows are encoded, or copied as bytes
+    "before an append": Point(_WRITER, "TrailWriter._add", When.BEFORE),
     "within an append": Point(_FILES, "write_all", When.HALF),
-    "after an append": Point(_WRITER, "TrailWriter.write", When.AFTER),
+    "after an append": Point(_WRITER, "TrailWriter._append_block", When.AFTER),
     "flushed, before the sync": Point("os", "fdatasync", When.BEFORE),
     "synced, before it is shown": Point("os", "fdatasync", When.AFTER),
     "before the checkpoint": Point(*_SAVE, When.BEFORE, 4),
@@ -49,26 +49,44 @@ WRITING = {
     "within a new file's header": Point(_BLOCKS, "write_all", When.HALF, 1),
     "after a file roll": Point(_WRITER, "TrailWriter._roll", When.AFTER, 1),
 }
-POINTS: dict[str, dict[str, Point]] = {
-    "Extract": {
-        **WRITING,
-        "before the slot is confirmed": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.BEFORE, 4),
-        "after the slot is confirmed": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.AFTER, 4),
-    },
-    "pump": WRITING,
-    "path": WRITING,
-    "Replicat": {
-        "before rows are sent": Point("ggshell.connectors.postgres.apply_wire", "ApplyPipeline._flush", When.BEFORE),
-        "rows and commit are sent": Point("ggshell.connectors.postgres.apply_wire", "ApplyPipeline._flush", When.AFTER),
-        "an answer has come": Point("ggshell.connectors.postgres.apply_wire", "ApplyPipeline._result", When.AFTER),
-        "before the checkpoint": Point(*_SAVE, When.BEFORE, 4),
-        "after the checkpoint": Point(*_SAVE, When.AFTER, 4),
-    },
-    "Manager": {
-        "before a purge": Point("pathlib", "Path.unlink", When.BEFORE, 1, "dirdat"),
-        "within a purge": Point("pathlib", "Path.unlink", When.AFTER, 1, "dirdat"),
-    },
+_CONFIRMING = {
+    "before the slot is confirmed": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.BEFORE, 4),
+    "after the slot is confirmed": Point("ggshell.connectors.postgres.log", "PostgresLog.confirm", When.AFTER, 4),
 }
+_POSTGRES_WIRE, _MARIADB_WIRE = "ggshell.connectors.postgres.apply_wire", "ggshell.connectors.mysql.apply_wire"
+_SENDING = {
+    "before rows are sent": Point(_POSTGRES_WIRE, "ApplyPipeline._flush", When.BEFORE),
+    "rows and commit are sent": Point(_POSTGRES_WIRE, "ApplyPipeline._flush", When.AFTER),
+    "an answer has come": Point(_POSTGRES_WIRE, "ApplyPipeline._result", When.AFTER),
+}
+_SENDING_TO_MARIADB = {
+    "before rows are sent to MariaDB": Point(_MARIADB_WIRE, "ApplyPipeline._send", When.BEFORE),
+    "rows and commit are sent to MariaDB": Point(_MARIADB_WIRE, "ApplyPipeline._send", When.AFTER),
+    "an answer of MariaDB has come": Point(_MARIADB_WIRE, "ApplyPipeline._take", When.AFTER),
+}
+_SAVING = {
+    "before the checkpoint": Point(*_SAVE, When.BEFORE, 4),
+    "after the checkpoint": Point(*_SAVE, When.AFTER, 4),
+}
+_PURGING = {
+    "before a purge": Point("pathlib", "Path.unlink", When.BEFORE, 1, "dirdat"),
+    "within a purge": Point("pathlib", "Path.unlink", When.AFTER, 1, "dirdat"),
+}
+Points = dict[str, dict[str, Point]]
+"""Members of a chain, and the points of each by their names."""
+
+
+def points(source: str, target: str) -> Points:
+    """The points of a chain between two databases (``postgres``, ``mariadb``)."""
+    return {
+        "Extract": {**WRITING, **(_CONFIRMING if source == "postgres" else {})},
+        "pump": WRITING,
+        "path": WRITING,
+        "Replicat": {**(_SENDING if target == "postgres" else _SENDING_TO_MARIADB), **_SAVING},
+        "Manager": _PURGING,
+    }
+
+
 ROLLS = ("before a file roll", "within a file roll", "within a new file's header", "after a file roll")
 
 
@@ -113,7 +131,8 @@ def _half(given: tuple[Any, ...]) -> None:
 def main(arguments: list[str]) -> int:
     """Run the process until it dies, or ends by itself."""
     member, name, count, *rest = arguments
-    arm(POINTS[member][name], int(count))
+    every = points("postgres", "postgres")[member] | points("mariadb", "mariadb")[member]
+    arm(every[name], int(count))
     from ggshell.groups.__main__ import main as run
 
     return run(rest)

@@ -16,6 +16,9 @@ LONGEST_WAIT = 0.5
 _ALL = 0.1
 
 
+MARIADB = True
+
+
 def missing() -> str:
     """Every machine can kill."""
     return ""

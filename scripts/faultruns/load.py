@@ -6,7 +6,8 @@ import random
 import threading
 from types import TracebackType
 
-import psycopg
+from faultruns.sides import COUNTERS, GONE, Session, Side
+from ggshell.errors import ConnectionLostError
 
 PAUSE_SECONDS = 0.003
 """Between two transactions: some 200 a second."""
@@ -17,9 +18,9 @@ _BIG = 1500
 class Load:
     """Runs in a thread from the beginning of the block to its end; a source that goes away is waited for."""
 
-    def __init__(self, dsn: str, seed: int) -> None:
+    def __init__(self, source: Side, seed: int) -> None:
         self.transactions = 0
-        self._dsn = dsn
+        self._source = source
         self._chance = random.Random(f"load {seed}")
         self._line = 0
         self._end = threading.Event()
@@ -48,25 +49,24 @@ class Load:
     def _connected(self) -> None:
         """Transactions until the end, or until the source goes away: whether that one committed does not matter."""
         try:
-            with psycopg.connect(self._dsn) as connection:
+            with self._source.session() as session:
                 while not self._end.is_set():
-                    self._transaction(connection)
+                    self._transaction(session)
                     self._end.wait(PAUSE_SECONDS)
-        except psycopg.OperationalError:
+        except (*GONE, ConnectionLostError):
             self._end.wait(_AGAIN_SECONDS)
 
-    def _transaction(self, connection: psycopg.Connection) -> None:
-        chance = self._chance
+    def _transaction(self, session: Session) -> None:
+        chance, schema = self._chance, self._source.schema
         lines = _BIG if chance.random() < 0.005 else chance.randint(1, 4)
-        connection.execute(
-            "INSERT INTO a.ledger SELECT i, now(), 'line ' || i FROM generate_series(%s::bigint, %s) i",
-            [self._line + 1, self._line + lines],
-        )
+        new = range(self._line + 1, self._line + lines + 1)
+        rows = ", ".join(f"({line}, now(), 'line {line}')" for line in new)
+        session.execute(f"INSERT INTO {schema}.ledger VALUES {rows}")
         self._line += lines  # a number is used once, also by what is rolled back
-        for number in sorted(chance.sample(range(1, 51), chance.randint(0, 3))):
-            connection.execute("UPDATE a.counters SET n = n + 1 WHERE id = %s", [number])
+        for number in sorted(chance.sample(range(1, COUNTERS + 1), chance.randint(0, 3))):
+            session.execute(f"UPDATE {schema}.counters SET n = n + 1 WHERE id = %s", [number])
         if chance.random() < 0.05:
-            connection.rollback()
+            session.rollback()
         else:
-            connection.commit()
+            session.commit()
             self.transactions += 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from benches.ground import Failed
 
 from faultruns.chain import Chain
-from faultruns.deadly import POINTS, ROLLS
+from faultruns.deadly import ROLLS, points
 from ggshell.errors import GgsError
 from ggshell.groups.control import request
 from ggshell.home import checkpoint as checkpoints
@@ -42,6 +42,9 @@ ROLLOVERS = {
 PASS_SECONDS = 60.0
 
 
+MARIADB = True
+
+
 def missing() -> str:
     """Every machine can kill."""
     return ""
@@ -59,13 +62,14 @@ def spoil(ground: Chain, rounds: int, seed: int) -> None:
     Raises Failed when a point is not passed, or a process does not go on.
     """
     chance = random.Random(f"matrix {seed}")
-    every = [(member, name) for member, points in POINTS.items() for name in points]
+    known = points(ground.how.source, ground.how.target)
+    every = [(member, name) for member, found in known.items() for name in found]
     order: list[tuple[str, str]] = []
     for _ in range(rounds):
         if not order:
             order = chance.sample(every, len(every))
         member, name = order.pop()
-        strike(ground, member, name, chance.randint(1, POINTS[member][name].often))
+        strike(ground, member, name, chance.randint(1, known[member][name].often))
 
 
 def strike(ground: Chain, member: str, name: str, count: int) -> None:

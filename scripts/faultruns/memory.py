@@ -1,4 +1,4 @@
-"""The most memory that a process of the chain has had, as the system counts it."""
+"""The memory of a process of the chain, as the system counts it: the most that it has had, and what it has now."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ MEASURED = ("Extract", "Replicat")
 
 def peak_megabytes(ground: Chain, member: str) -> int:
     """The peak of a process's resident memory. Raises Failed when it does not run."""
+    return kilobytes(proc_folder(ground, member), "VmHWM") >> 10
+
+
+def proc_folder(ground: Chain, member: str) -> Path:
+    """Where the system tells about a process. Raises Failed when it does not run."""
     entry = read_process_file(ground.path(member))
     if entry is None:
         raise Failed(f"{member} does not run\n{ground.reports()}")
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{entry.pid}/status").read_text())
+    return Path("/proc") / str(entry.pid)
+
+
+def kilobytes(folder: Path, field: str) -> int:
+    """A size in the status of a process. Raises Failed if the system does not know it."""
+    found = re.search(rf"{field}:\s+(\d+) kB", (folder / "status").read_text())
     if found is None:
-        raise Failed(f"the system does not tell how much memory {member} had")
-    return int(found[1]) >> 10
+        raise Failed(f"the system has no {field} in {folder / 'status'}")
+    return int(found[1])
 
 
 def most_memory(ground: Chain) -> int:

@@ -1,4 +1,4 @@
-"""A proxy before a server's Unix socket, which can cut everything that passes through it, in the middle of a message."""
+"""A proxy before a server's socket, which can cut everything that passes through it, in the middle of a message."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from pathlib import Path
 from types import TracebackType
 
 BLOCK = 1 << 16
+Address = Path | tuple[str, int]
+"""A Unix socket, or host and port."""
 
 
 class Proxy:
     """Carries bytes between clients of ``listen`` and the server at ``server``: a thread each way, so that a client that does
     not read holds nobody else up."""
 
-    def __init__(self, listen: Path, server: Path) -> None:
+    def __init__(self, listen: Address, server: Address) -> None:
         self._server = server
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(listen))
-        listen.chmod(0o777)
+        self._listener = socket.socket(_family(listen))
+        self._listener.bind(_plain(listen))
+        if isinstance(listen, Path):
+            listen.chmod(0o777)
         self._listener.listen(64)
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -52,9 +55,9 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return  # the end
-            server = socket.socket(socket.AF_UNIX)
+            server = socket.socket(_family(self._server))
             try:
-                server.connect(str(self._server))
+                server.connect(_plain(self._server))
             except OSError:
                 client.close()
                 server.close()
@@ -100,3 +103,11 @@ class Proxy:
         with contextlib.suppress(OSError):  # the other end may have gone first
             one.shutdown(socket.SHUT_RDWR)
         one.close()
+
+
+def _family(address: Address) -> socket.AddressFamily:
+    return socket.AF_UNIX if isinstance(address, Path) else socket.AF_INET
+
+
+def _plain(address: Address) -> str | tuple[str, int]:
+    return str(address) if isinstance(address, Path) else address

@@ -6,6 +6,8 @@ import random
 
 from faultruns.chain import Chain
 
+MARIADB = True
+
 
 def missing() -> str:
     """The servers are our own."""
@@ -22,7 +24,7 @@ def spoil(ground: Chain, rounds: int, seed: int) -> None:
     for _ in range(rounds):
         ground.wait(chance.uniform(0.1, 1.0))
         for name in chance.choice((("north",), ("south",), ("north", "south"))):
-            dict(ground.servers.both())[name].stop(chance.choice(("fast", "immediate")))
+            ground.sides[name].stop(chance.choice(("fast", "immediate")))
         ground.wait(chance.uniform(0.0, 0.3))
-        ground.servers.start()
+        ground.start_databases()
     ground.require_alive()

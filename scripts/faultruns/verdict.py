@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import NamedTuple
-
-import psycopg
+from typing import Any, NamedTuple
 
 from faultruns.chain import Chain
+from faultruns.sides import Session, Side
 
 ARRIVAL_SECONDS = 120.0
 QUIET_SECONDS = 10.0
@@ -22,41 +21,29 @@ class Verdict(NamedTuple):
     twice: int
 
 
-def compare(source: str, target: str) -> Verdict:
-    """Both tables as they are now."""
-    with psycopg.connect(source) as north, psycopg.connect(target) as south:
-        lines = [
-            Counter(row[0] for row in side.execute(f"SELECT line FROM {schema}.ledger"))
-            for side, schema in _sides(north, south)
-        ]
-        steps = [
-            dict(side.execute(f"SELECT id, n FROM {schema}.counters").fetchall())
-            for side, schema in _sides(north, south)
-        ]
+def compare(source: Side, target: Side) -> Verdict:
+    """All tables as they are now."""
+    with source.session() as north, target.session() as south:
+        sides = (north, source.schema), (south, target.schema)
+        lines = [Counter(row[0] for row in side.execute(f"SELECT line FROM {schema}.ledger")) for side, schema in sides]
+        steps = [dict(side.execute(f"SELECT id, n FROM {schema}.counters")) for side, schema in sides]
+        bulk = [_bulk(side, schema) for side, schema in sides]
     behind = sum(max(0, n - steps[1].get(number, 0)) for number, n in steps[0].items())
     before = sum(max(0, n - steps[0].get(number, 0)) for number, n in steps[1].items())
-    bulk = _bulk(source, target)
+    (here, sums), (there, others) = bulk
+    differs = int(here == there and sums != others)
     return Verdict(
-        (lines[0] - lines[1]).total() + behind + bulk.lost, (lines[1] - lines[0]).total() + before + bulk.twice
+        (lines[0] - lines[1]).total() + behind + max(0, here - there) + differs,
+        (lines[1] - lines[0]).total() + before + max(0, there - here) + differs,
     )
 
 
-def _bulk(source: str, target: str) -> Verdict:
-    """The table of the large runs: counted and summed up where it lies; rows that differ count as lost and as there twice."""
-    found = []
-    for dsn, schema in ((source, "a"), (target, "b")):
-        with psycopg.connect(dsn) as side:
-            row = side.execute(
-                f"SELECT count(*), sum(hashint8(line)::numeric * hashtext(note)) FROM {schema}.bulk"
-            ).fetchone()
-            found.append(row or (0, None))
-    (here, sums), (there, others) = found
-    differs = int(here == there and sums != others)
-    return Verdict(max(0, here - there) + differs, max(0, there - here) + differs)
-
-
-def _sides(north: psycopg.Connection, south: psycopg.Connection) -> tuple[tuple[psycopg.Connection, str], ...]:
-    return (north, "a"), (south, "b")
+def _bulk(side: Session, schema: str) -> tuple[int, Any]:
+    """The rows of the large runs, which only PostgreSQL has: their number and sum."""
+    ((count,),) = side.execute(f"SELECT count(*) FROM {schema}.bulk")
+    if not count:
+        return 0, None
+    return count, side.execute(f"SELECT sum(hashint8(line)::numeric * hashtext(note)) FROM {schema}.bulk")[0][0]
 
 
 def wait_for_verdict(ground: Chain) -> Verdict:
@@ -64,12 +51,18 @@ def wait_for_verdict(ground: Chain) -> Verdict:
 
     Raises Failed when the last line does not come.
     """
-    source, target = ground.servers.dsn("north"), ground.servers.dsn("south")
-    with psycopg.connect(source, autocommit=True) as north:
-        north.execute("INSERT INTO a.ledger VALUES (%s, now(), 'the end')", [_END])
-    with psycopg.connect(target, autocommit=True) as south:
-        query = "SELECT 1 FROM b.ledger WHERE line = %s"
-        ground.until("the last line", lambda: south.execute(query, [_END]).fetchone(), seconds=ARRIVAL_SECONDS)
+    source, target = ground.sides["north"], ground.sides["south"]
+    with source.session() as north:
+        north.execute(f"INSERT INTO {source.schema}.ledger VALUES (%s, now(), 'the end')", [_END])
+        north.commit()
+    with target.session() as south:
+
+        def arrived() -> bool:
+            found = south.execute(f"SELECT 1 FROM {target.schema}.ledger WHERE line = %s", [_END])
+            south.commit()
+            return bool(found)
+
+        ground.until("the last line", arrived, seconds=ARRIVAL_SECONDS)
     found, changed = compare(source, target), time.monotonic()
     while found.lost and time.monotonic() - changed < QUIET_SECONDS:
         ground.wait(0.2)

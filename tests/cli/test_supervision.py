@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from cli.shell import Shell
+from processes import until
 
 from ggshell.cli import supervision
 from ggshell.home.checkpoint import GroupKind
@@ -97,6 +98,7 @@ def test_a_group_without_a_parameter_file_is_not_started(ready: Shell) -> None:
         assert state(ready) is ProcessState.STOPPED
     path.write_text(text)
     ready.batch("START EXTRACT pmp1")
+    until("it has read its parameter file", lambda: state(ready) is ProcessState.RUNNING)
     path.unlink()
     assert ready.batch("RESTART EXTRACT pmp1").code == 1
     assert state(ready) is ProcessState.RUNNING

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from batches import ddl_statement
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.ddl_choice import DdlChoice
+from ggshell.errors import CaptureError
 from ggshell.groups.statistics import Statistics
 from ggshell.home.events import Severity
 from ggshell.parameters.loading import load_extract
@@ -46,3 +48,18 @@ def test_statements_after_the_start_are_skipped_and_always_reported(tmp_path: Pa
     assert [choose(each) for each in (CREATE, DROP, CREATE)] == [None, None, CREATE]
     assert (statistics.snapshot()["ddl"]["excluded"], len(told)) == (2, 2)
     assert "RESTARTSKIP" in told[0]
+
+
+def test_a_statement_without_a_text_stops_the_extract_only_with_ddlerror_abend(tmp_path: Path) -> None:
+    unknown = ddl_statement("ALTER TABLE", "")
+    choose, _, _ = choice(tmp_path, "DDL")
+    assert choose(unknown) == unknown
+    choose, _, _ = choice(tmp_path, "DDL", "DDLERROR DEFAULT IGNORE INCLUDE OPTYPE ALTER", "DDLERROR DEFAULT ABEND")
+    assert choose(unknown) == unknown
+    choose, _, _ = choice(tmp_path, "DDL", "DDLERROR DEFAULT ABEND")
+    assert choose(CREATE) is not None
+    with pytest.raises(
+        CaptureError, match=r"the text of ALTER TABLE on TABLE hr\.employees cannot be determined"
+    ) as stop:
+        choose(unknown)
+    assert stop.value.code == "GGS-00583"

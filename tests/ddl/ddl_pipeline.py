@@ -44,6 +44,7 @@ class DdlPipeline(Pipeline):
         self.write("rep1", REPLICAT)
         self.schemas: tuple[str, ...] = ()
         self.captured: tuple[str, ...] = ()
+        self._ends = 0
 
     def add_and_start(self, kind: str = "", schemas: Sequence[str] = ("s",)) -> None:
         self.schemas = self.captured = tuple(schemas)
@@ -63,14 +64,17 @@ class DdlPipeline(Pipeline):
 
     def wait_until_applied(self, seconds: float = 60) -> None:
         """Wait until everything that has committed in the source is in the target: a row of its own has arrived."""
-        self.in_north("CREATE TABLE IF NOT EXISTS s.ends (id serial PRIMARY KEY)", "INSERT INTO s.ends DEFAULT VALUES")
-        last = self.in_north("SELECT max(id) FROM s.ends")
+        # No number is used twice, even after the schema is dropped: the target may still have the row before.
+        self._ends += 1
+        self.in_north(
+            "CREATE TABLE IF NOT EXISTS s.ends (id int PRIMARY KEY)", f"INSERT INTO s.ends VALUES ({self._ends})"
+        )
 
         def arrived() -> bool:
             for group in (EXT1, REP1):
                 assert self.is_running(group), self.home.report(group[0]).read_text()[-3000:]
             try:
-                return self.in_south("SELECT max(id) FROM s.ends") == last
+                return self.in_south("SELECT max(id) FROM s.ends") == [(self._ends,)]
             except psycopg.errors.UndefinedTable:
                 return False
 

@@ -184,7 +184,15 @@ KINDS = {
         " EXECUTE format('ALTER TABLE u ADD c%s int', i); END LOOP; END $$",
         "INSERT INTO u VALUES (1, 2, 3, 4)",
     ],
-    "temporary tables": [TABLE, "CREATE TEMP TABLE x (a int)", "ALTER TABLE x ADD b int", "DROP TABLE x"],
+    "temporary tables": [
+        TABLE,
+        "CREATE FUNCTION f () RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "CREATE TEMP TABLE x (a int); ALTER TABLE x ADD b int; CREATE INDEX ON x (a); COMMENT ON COLUMN x.a IS 'c';"
+        "CREATE TRIGGER g BEFORE INSERT ON x FOR EACH ROW EXECUTE FUNCTION f (); COMMENT ON TRIGGER g ON x IS 'c';"
+        "ALTER TRIGGER g ON x RENAME TO h; DROP TRIGGER h ON x; CREATE RULE r AS ON UPDATE TO x DO NOTHING; DROP RULE r ON x;"
+        "CREATE POLICY p ON x; ALTER POLICY p ON x TO PUBLIC; DROP POLICY p ON x; CREATE STATISTICS w ON a, b FROM x;"
+        "ALTER TABLE x ADD CONSTRAINT k CHECK (a > 0); COMMENT ON CONSTRAINT k ON x IS 'c'; DROP TABLE x",
+    ],
     "computed rows of statements in functions": [
         TABLE,
         "CREATE FUNCTION alters() RETURNS void LANGUAGE plpgsql AS"

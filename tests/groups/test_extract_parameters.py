@@ -124,7 +124,7 @@ def test_an_unsupported_parameter_is_a_warning_unless_it_would_change_the_rows(p
     pipeline.wait_for_rows(1)
     assert re.search(r"WARNING GGS-00103  Line 4: .*EXCLUDETAG", pipeline.home.report("EXT1").read_text())
     pipeline.run("STOP EXTRACT ext1")
-    for line in ("GETREPLICATES",):
+    for line in ("IGNOREAPPLOPS",):
         pipeline.write("ext1", f"EXTRACT ext1\nUSERIDALIAS north\n{line}\nEXTTRAIL ./dirdat/ea\nTABLE a.*;\n")
         pipeline.start("ext1")
         report = pipeline.abended_report(EXT1)

@@ -18,6 +18,7 @@ from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import open_file
 from ggshell.trail.reader import TrailReader
+from ggshell.types import TrailPosition
 
 SECRET = "nobody may read this"
 
@@ -41,6 +42,15 @@ def header(pipeline: Pipeline, name: str, seqno: int = 0) -> FileHeader:
 
 def content(pipeline: Pipeline, name: str) -> bytes:
     return b"".join(path.read_bytes() for path in pipeline.home.root.glob(f"dirdat/{name}0*"))
+
+
+def wait_for_a_record(pipeline: Pipeline, seqno: int) -> None:
+    """Wait until the file with this sequence number of the trail ``ea`` holds a record."""
+    name = trail(pipeline, "ea")
+    until(f"file {seqno} exists", lambda: seqno in name.sequences())
+    reader = TrailReader(name, TrailPosition(seqno, 0))
+    until(f"file {seqno} holds a record", lambda: reader.read() is not None)
+    reader.close()
 
 
 def extract(*lines: str) -> str:
@@ -222,19 +232,19 @@ def test_files_of_two_wallets_are_read_after_a_merge(pipeline: Pipeline) -> None
     add_pump(pipeline)
     pipeline.start("ext1")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
-    reader = TrailReader(trail(pipeline, "ea"))
-    until("a row is in the trail", lambda: reader.read() is not None)
-    reader.close()
+    wait_for_a_record(pipeline, seqno=0)
     pipeline.run("STOP ext1")
     wallet, first, second = (pipeline.home.root / name for name in ("dirwlt", "first", "second"))
     wallet.rename(first)
     pipeline.run("CREATE WALLET ANOTHER", "ADD MASTERKEY", "START ext1")
     pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    wait_for_a_record(pipeline, seqno=1)
+    pipeline.run("STOP ext1")
     pipeline.start("pump1")
     assert "restore dirwlt from a backup" in pipeline.abended_report(("PUMP1", GroupKind.EXTRACT))
     wallet.rename(second)
     first.rename(wallet)
-    pipeline.run("STOP ext1", "MERGE WALLET ./second", "START ext1", "START pump1", "START rep1")
+    pipeline.run("MERGE WALLET ./second", "START ext1", "START pump1", "START rep1")
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
     pipeline.wait_for_rows(3)
     pipeline.assert_same_rows()

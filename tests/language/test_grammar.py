@@ -66,6 +66,7 @@ def test_every_page_has_a_purpose_syntax_and_examples(path: Any) -> None:
         ("dblogin userid ogg@h:1/d,password ogg", "DBLOGIN USERID", {"userid": "ogg@h:1/d", "password": "ogg"}),
         ("DBLOGIN USERIDALIAS north", "DBLOGIN USERIDALIAS", {"alias": "north"}),
         ('add trandata "Shop"."Order Items"', "ADD TRANDATA", {"table": '"Shop"."Order Items"'}),
+        ('add trandata "Shop"."6"" nails"', "ADD TRANDATA", {"table": '"Shop"."6"" nails"'}),
         (
             "add exttrail ./dirdat/ea extract ext1 megabytes 50",
             "ADD EXTTRAIL",

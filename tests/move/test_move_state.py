@@ -15,7 +15,7 @@ from ggshell.move.state import MoveFile, MoveState, Step, Switch
 
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     state = MoveState(
-        MoveRequest("north", "south", ("shop", "Öde"), jobs=3),
+        MoveRequest("north", "south", ("shop", "Öde"), jobs=3, others=("own",)),
         (Step.PREPARE,),
         Direction.BACK,
         Direction.FORWARD,

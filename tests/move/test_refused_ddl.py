@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,13 @@ import pytest
 from command_line import run_ggshell
 from moving import MoveHome
 from processes import until
+
+from ggshell.clock import SystemClock
+from ggshell.connectors.move_side import Direction
+from ggshell.errors import StateError
+from ggshell.move import steps
+from ggshell.move.draining import Drain
+from ggshell.move.switching import switch
 
 pytestmark = pytest.mark.slow
 
@@ -78,3 +86,27 @@ def test_disabled_event_triggers_prevent_the_switch(move: MoveHome) -> None:
     _run(move.south, "ALTER TABLE shop.orders ALTER id SET DEFAULT 7")
     _reported(move, "MVEXT1", "INFO    GGS-00581")
     move.step("switch")
+
+
+def test_a_schema_that_is_newer_than_the_move_prevents_the_switch(move: MoveHome) -> None:
+    """Its rows are not captured, so they would be missing in the target."""
+    _run(move.north, "CREATE SCHEMA fresh", "CREATE TABLE fresh.found (id int PRIMARY KEY)")
+    for step in ("verify", "switch"):
+        assert "GGS-01268  schemas of north were not there when" in move.step(step, fails=True)
+    move.step("prepare", "--from", "north", "--to", "south", "--schemas", "shop")
+    move.step("verify")
+
+
+def test_a_schema_of_the_last_moment_undoes_the_switch(move: MoveHome) -> None:
+    """It is created after the checks, just before the source closes."""
+
+    def say(text: str) -> None:
+        if text.startswith("Both databases have"):
+            _run(move.north, "CREATE SCHEMA last", "CREATE TABLE last.found (id int PRIMARY KEY)")
+
+    clock = SystemClock()
+    drain = Drain(move.home, clock, threading.Event().wait, lambda _: None)
+    with pytest.raises(StateError, match="not there when the move was prepared, and are not moved: last"):
+        switch(steps.Means(move.home, lambda *_: True, say, drain), clock, Direction.FORWARD)
+    _run(move.north, "INSERT INTO shop.orders VALUES (1)", "DROP SCHEMA last CASCADE")
+    assert "north is read-only" in move.step("switch")

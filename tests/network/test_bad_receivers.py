@@ -14,6 +14,7 @@ from amounts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trail_kit import PRODUCER, small
+from websockets.exceptions import InvalidState
 from websockets.frames import Frame as WebSocketFrame
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
@@ -50,7 +51,7 @@ class Receiver:
         self.thread.start()
 
     def _run(self) -> None:
-        with self._stream, contextlib.suppress(OSError):
+        with self._stream, contextlib.suppress(OSError, InvalidState):  # the sender closes when it refuses
             while self.sent < self._limit and (data := self._stream.recv(1 << 16)):
                 self._protocol.receive_data(data)
                 for event in self._protocol.events_received():

@@ -55,6 +55,7 @@ def test_a_path_that_waits_says_so_everywhere_and_its_lag_grows(homes: TwoHomes,
     homes.write(5)
     homes.start_path(line.port)
     homes.until_equal()
+    until("all is acknowledged", lambda: "At EOF" in homes.run("LAG dp1"))
     homes.target.run("STOP SERVICE")
     until("the path waits", lambda: "Waiting since" in homes.run("INFO DISTPATH dp1"))
     assert "At EOF" in homes.run("LAG dp1")  # nothing waits to be sent

@@ -167,10 +167,13 @@ class Line:
         while not self._closed:
             try:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._to))
             except OSError:
-                if self._closed:
-                    return
+                return  # the listener was closed
+            try:
+                far = socket.create_connection(("127.0.0.1", self._to))
+                for stream in (near, far):  # small messages pass on at once
+                    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError:
                 near.close()
                 continue
             self.connections += 1

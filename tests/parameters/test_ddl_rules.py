@@ -158,10 +158,10 @@ def test_comments_are_removed_before_or_after_substitution(tmp_path: Path, when:
 def test_options_are_read_and_later_lines_apply(tmp_path: Path) -> None:
     lines = (
         'DDLOPTIONS REPORT, IGNOREREPLICATES, MAPSESSIONSCHEMA Shop TARGET "Store"',
-        "DDLOPTIONS NOREPORT, GETAPPLOPS, IGNOREMAPPING, NOMAPDERIVED, MAPSCHEMAS",
+        "DDLOPTIONS NOREPORT, GETAPPLOPS, IGNOREMAPPING, NOMAPDERIVED, MAPSCHEMAS, GETREPLICATES",
     )
     found = extract(tmp_path, *lines).ddl_options
-    assert found == DdlOptions(False, False, False, (("shop", "Store"),), True)
+    assert found == DdlOptions(False, False, False, (("shop", "Store"),), True, True)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_options_are_read_and_later_lines_apply(tmp_path: Path) -> None:
         (["DDL INCLUDE INSTR ''"], "OGG-10143", "the text of INSTR is empty"),
         (["DDL INCLUDE ALL SOURCECATALOG pdb1"], "GGS-00103", "no containers"),
         (["DDL INCLUDE ALL EVENTACTIONS (STOP)"], "GGS-00103", "cannot trigger"),
-        (["DDLOPTIONS GETREPLICATES, REPORT"], "GGS-00103", "no statements of a Replicat"),
+        (["DDLOPTIONS IGNOREAPPLOPS, REPORT"], "GGS-00103", "only the statements of applications"),
         (["DDL AUTOSCHEMA"], "GGS-00103", "between MySQL and Oracle"),
         (["DDLERROR nonsense IGNORE"], "OGG-10143", "nonsense is not a valid SQLSTATE"),
         (["DDLERROR DEFAULT IGNORE EXCLUDE OPTYPE DROP"], "OGG-10143", "requires an INCLUDE"),

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from trail_kit import A, hand_made_rows
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
+from ggshell.errors import TrailError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionHeader
-from ggshell.trail import layout
+from ggshell.trail import decode, layout
 from ggshell.trail.decode import good_records
 from ggshell.trail.encode import encode_at_once, encode_batch, encode_one_by_one
 from ggshell.trail.fragments import join_fragments
@@ -116,3 +117,33 @@ def test_a_record_without_transaction_tokens_is_named_among_many(bad: bytes) -> 
     with pytest.raises(ValueError, match=r".") as caught:
         transaction_headers(b"".join(parts), starts, ends, np.full(41, JULIAN_EPOCH_MICROSECONDS, dtype=np.uint64))
     assert caught.value.args[1] == 20
+
+
+def outcome_of(data: bytes, rba: int, few: int) -> object:
+    """What decoding gives if chunks up to ``few`` bytes are walked record by record."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decode, "FEW_BYTES", few)
+        try:
+            records = good_records(data, "x", rba)
+        except TrailError as error:
+            return str(error)
+    arrays = [*records[:7], *([] if records.user is None else records.user)]
+    return [array.tolist() for array in arrays], records.end, records.fault
+
+
+@settings(max_examples=examples(80))
+@given(
+    batches(),
+    st.integers(0, 2**33),
+    st.none() | st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)),
+    st.floats(0, 1),
+)
+def test_records_found_at_once_are_those_that_a_walk_finds(
+    batch: ChangeBatch, rba: int, damage: tuple[float, int] | None, part: float
+) -> None:
+    data = bytearray(encode_batch(batch, INDEXES, rba))
+    if damage is not None:
+        place, change = damage
+        data[int(place * len(data))] ^= change
+    chunk = bytes(data[: int(part * len(data))])
+    assert outcome_of(chunk, rba, few=0) == outcome_of(chunk, rba, few=1 << 30)

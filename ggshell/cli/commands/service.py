@@ -36,8 +36,11 @@ def start_service(session: Session, *, service_name: str = "") -> Message:
 
 
 @command("STOP SERVICE")
-def stop_service(session: Session, *, service_name: str = "") -> Message:
-    """Stop the service; the groups and Manager keep running. Raises StateError if it is not running."""
+def stop_service(session: Session, *, service_name: str = "", force: bool = False) -> Message:
+    """Stop the service; the groups and Manager keep running. ``force``: nothing is asked anyway.
+
+    Raises StateError if it is not running.
+    """
     entry = running(session.home)
     if entry is None:
         raise StateError("the service is not running.", hint="START SERVICE")

@@ -8,6 +8,7 @@ from ggshell.connectors.connector import Connector
 
 if TYPE_CHECKING:
     from ggshell.connectors.folder_target import FolderTarget
+    from ggshell.connectors.type_pairs import KindPairs
     from ggshell.home.home import Home
 
 
@@ -23,6 +24,11 @@ class LakeConnector(Connector):
         from ggshell.connectors.lake.commits import LakeFolder
 
         return LakeFolder(home, text, group)
+
+    def type_tables(self) -> tuple[KindPairs, ...]:
+        from ggshell.connectors.lake.types import FROM_MARIADB, FROM_POSTGRESQL
+
+        return FROM_POSTGRESQL, FROM_MARIADB
 
     # What processes ask
 

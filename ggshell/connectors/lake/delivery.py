@@ -7,13 +7,14 @@ reduce the rest to net effects (``slices``); this module composes them and commi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from typing import NamedTuple
 
+from ggshell.connectors.lake.columns import Rules
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables, TableChange
 from ggshell.connectors.lake.history import VersionChanges
-from ggshell.connectors.lake.net_effects import NetEffects, composed
-from ggshell.connectors.lake.rows import Rules, table_change, version_change
+from ggshell.connectors.lake.net_effects import NetEffects, of_one_key
+from ggshell.connectors.lake.rows import table_change, version_change
 from ggshell.connectors.lake.slices import SlicePart, SliceTask
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts
 from ggshell.query.trail_read import HomeKeys
@@ -24,8 +25,19 @@ Wanted = Callable[[TableName], bool]
 Count = Callable[[TableName, int, int], None]
 Run = Callable[[SliceTask], list[SlicePart]]
 """Runs a task on every split of a batch."""
-TableEffects = NetEffects | list[VersionChanges]
-"""The changes of one table: their net effects, or, with HISTORY, each of them."""
+
+
+class TableEffects(NamedTuple):
+    """The changes of one table: their net effects, one for each key that it had, or, with HISTORY, each change."""
+
+    net: list[NetEffects]
+    versions: list[VersionChanges]
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the table has a key, so that it can have a current state."""
+        definitions = [each.definition for each in self.net] + [each.changes.definition for each in self.versions]
+        return any(definition.key for definition in definitions)
 
 
 class LakeDelivery:
@@ -118,10 +130,11 @@ class LakeDelivery:
 
     def _change(self, name: TableName, found: TableEffects, batch: LakeBatch, versions: dict[str, int]) -> None:
         """Write the change of a table's current rows."""
-        rules, held = Rules(self._tables.fitting, self._tables.widens), self._tables.held(name, batch)
-        change = (
-            table_change(found, held, rules) if isinstance(found, NetEffects) else version_change(found, held, rules)
-        )
+        held = self._tables.held(name, batch)
+        if held is None and not found.has_key:
+            return
+        rules = Rules.of(self._tables)
+        change = version_change(found.versions, held, rules) if found.versions else table_change(found.net, held, rules)
         for text in _column_messages(change):
             if text not in self._said:
                 self._said.add(text)
@@ -131,7 +144,12 @@ class LakeDelivery:
 
     def _explain(self, parts: list[SlicePart], counts: Mapping[tuple[TableName, int], int]) -> None:
         """Report, once, each sequence and each table without a key."""
-        keyless = {name for part in parts for name, effects in part.effects.items() if not effects.definition.key}
+        keyless = {
+            name
+            for part in parts
+            for name, effects in part.effects.items()
+            if any(each.definition.columns and not each.definition.key for each in effects)
+        }
         for name in sorted(keyless - self._explained):
             self._told(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
         sequences = {name for name, io_type in counts if io_type == IoType.SEQUENCE_OP}
@@ -145,11 +163,22 @@ def _column_messages(change: TableChange) -> list[str]:
     name, found = change.definition.name, []
     if change.changed:
         found.append(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
+    if change.rekeyed:
+        found.append(f"Rewriting {name}: its key has changed to {', '.join(each.name for each in change.key)}.")
     found += [f"Column {old} of {name} is renamed to {new}." for old, new in change.renamed]
     found += [f"Column {each.name} of {name} is widened to {each.type}." for each in change.widened]
     found += [
         f"Column {each} of {name} was dropped or renamed at the source: it stays in the lake, and new rows have NULL."
         for each in change.dropped
+    ]
+    found += [
+        f"Column {old} of {name} has another type at the source, which does not hold all values in the lake: "
+        f"column {new} has the new values."
+        for old, new in change.moved
+    ]
+    found += [
+        f"Column {each} of {name} has values that its type in the lake does not hold: they are NULL, and the log has them."
+        for each in change.nulled
     ]
     return found
 
@@ -163,17 +192,17 @@ def _summed(parts: list[SlicePart]) -> dict[tuple[TableName, int], int]:
 
 
 def _composed(parts: list[SlicePart]) -> dict[TableName, TableEffects]:
-    """The changes of the parts of a batch, which are in order, of each table that has a key and changes."""
+    """The changes of the parts of a batch, which are in order, of each table whose current rows they change."""
     effects: dict[TableName, list[NetEffects]] = {}
-    histories: dict[TableName, list[VersionChanges]] = {}
+    versions: dict[TableName, list[VersionChanges]] = {}
     for part in parts:
         for name, each in part.effects.items():
-            effects.setdefault(name, []).append(each)
+            effects.setdefault(name, []).extend(each)
         for name, several in part.versions.items():
-            histories.setdefault(name, []).extend(several)
-    found: dict[TableName, TableEffects] = dict(histories)
+            versions.setdefault(name, []).extend(several)
+    found = {name: TableEffects([], several) for name, several in versions.items()}
     for name, some in effects.items():
-        net = reduce(composed, some)
-        if net.definition.key and (net.keys or net.cleared):
-            found[name] = net
+        net = [each for each in of_one_key(some) if each.cleared or (each.definition.key and each.keys)]
+        if net and name not in found:
+            found[name] = TableEffects(net, [])
     return {name: found[name] for name in sorted(found)}

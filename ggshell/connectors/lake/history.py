@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ggshell.connectors.lake.columns import values_of
 from ggshell.connectors.lake.extra_columns import CURRENT, VALID_FROM, VALID_TO
 from ggshell.connectors.lake.forms import KEY
 from ggshell.connectors.lake.net_effects import (
@@ -26,7 +27,6 @@ from ggshell.connectors.lake.net_effects import (
     coded,
     touches,
 )
-from ggshell.query.values import typed
 from ggshell.record.operation import IoType
 from ggshell.trail.arrow import TIME
 
@@ -40,12 +40,23 @@ class VersionChanges(NamedTuple):
     times: Ints
     transactions: pa.Array
 
+    def cut(self, first: int, last: int | None) -> VersionChanges:
+        """Some of the changes."""
+        each, changes = slice(first, last), self.changes
+        columns = tuple(ColumnTexts(one.column, one.texts[each], one.given[each]) for one in changes.columns)
+        some = Changes(changes.definition, changes.io_type[each], changes.old[each], changes.new[each], columns)
+        return VersionChanges(some, self.times[each], self.transactions[each])
+
 
 class Versions(NamedTuple):
-    """The result of changes: closed versions, and the present rows of all keys that were given or changed."""
+    """The result of changes: closed versions, and the present rows of all keys that were given or changed.
+
+    ``nulled``: the columns with values that their types cannot hold.
+    """
 
     closed: pa.Table
     present: pa.Table
+    nulled: frozenset[str] = frozenset()
 
 
 def joined_versions(parts: Sequence[VersionChanges]) -> VersionChanges:
@@ -53,7 +64,7 @@ def joined_versions(parts: Sequence[VersionChanges]) -> VersionChanges:
     changes = [each.changes for each in parts]
     columns = aligned_columns(changes)
     every = Changes(
-        changes[-1].definition,
+        next((each.definition for each in reversed(changes) if each.definition.columns), changes[-1].definition),
         np.concatenate([each.io_type for each in changes]),
         pa.concat_arrays([each.old for each in changes]),
         pa.concat_arrays([each.new for each in changes]),
@@ -65,28 +76,21 @@ def joined_versions(parts: Sequence[VersionChanges]) -> VersionChanges:
 
 def versions(present: pa.Table, parts: VersionChanges) -> Versions:
     """Apply changes to present rows, which must include those with any key of the changes; all rows if there is a TRUNCATE."""
-    closed = [present.schema.empty_table()]
+    closed, nulled = [present.schema.empty_table()], set[str]()
     truncates = np.flatnonzero(parts.changes.io_type == int(IoType.PURGE_DATA)).tolist()
     first = 0
     for place in [*truncates, None]:
-        segment = _slice(parts, first, place)
+        segment = parts.cut(first, place)
         if len(segment.times):
             found = _applied(present, segment)
             closed.append(found.closed)
             present = found.present
+            nulled |= found.nulled
         if place is not None:
             ended = pa.array(np.full(present.num_rows, parts.times[place]), pa.int64()).cast(TIME)
             closed.append(_closed(present, ended))
             present, first = present.schema.empty_table(), place + 1
-    return Versions(pa.concat_tables(closed), present)
-
-
-def _slice(parts: VersionChanges, first: int, last: int | None) -> VersionChanges:
-    each = slice(first, last)
-    changes = parts.changes
-    columns = tuple(ColumnTexts(one.column, one.texts[each], one.given[each]) for one in changes.columns)
-    cut = Changes(changes.definition, changes.io_type[each], changes.old[each], changes.new[each], columns)
-    return VersionChanges(cut, parts.times[each], parts.transactions[each])
+    return Versions(pa.concat_tables(closed), present, frozenset(nulled))
 
 
 def _applied(present: pa.Table, parts: VersionChanges) -> Versions:
@@ -96,7 +100,7 @@ def _applied(present: pa.Table, parts: VersionChanges) -> Versions:
     touched = touches(codes, moved)
     root, base = chains(changes, codes, moved, touched, has_rows=True)
     ends = _ends(touched.key, touched.event, touched.leaves, len(changes.io_type))
-    made = _made(present, parts, keys, root, base)
+    made, nulled = _made(present, parts, keys, root, base)
     made = made.set_column(made.column_names.index(VALID_TO), VALID_TO, _times(parts.times, ends))
     alive = (changes.io_type != int(IoType.DELETE)) & ~_same_transaction(parts.transactions, ends)
     ended = ends >= 0
@@ -106,7 +110,8 @@ def _applied(present: pa.Table, parts: VersionChanges) -> Versions:
     old = present.filter(pc.is_valid(known))
     time = pa.array(parts.times[touched.event[first]], pa.int64()).cast(TIME).take(known.drop_null())
     closed = [_closed(old, time), _closed_made(made, alive & ended)]
-    return Versions(pa.concat_tables(closed), pa.concat_tables([stays, made.filter(pa.array(alive & ~ended))]))
+    rows = pa.concat_tables([stays, made.filter(pa.array(alive & ~ended))])
+    return Versions(pa.concat_tables(closed), rows, nulled)
 
 
 def _ends(key: Ints, event: Ints, leaves: Bools, count: int) -> Ints:
@@ -130,8 +135,13 @@ def _times(times: Ints, ends: Ints) -> pa.Array:
     return pa.array(times[np.maximum(ends, 0)], pa.int64(), mask=ends < 0).cast(TIME)
 
 
-def _made(present: pa.Table, parts: VersionChanges, keys: pa.Array, root: Ints, base: Ints) -> pa.Table:
-    """The row after each change, with all columns of the table: those that its chain has given, else those of its base."""
+def _made(
+    present: pa.Table, parts: VersionChanges, keys: pa.Array, root: Ints, base: Ints
+) -> tuple[pa.Table, frozenset[str]]:
+    """The row after each change, with all columns of the table: those that its chain has given, else those of its base.
+
+    Also returns the columns with values that their types cannot hold.
+    """
     changes, count = parts.changes, len(root)
     order = np.argsort(root, kind="stable")
     starts = np.append(True, root[order][1:] != root[order][:-1])[:count]
@@ -141,7 +151,7 @@ def _made(present: pa.Table, parts: VersionChanges, keys: pa.Array, root: Ints, 
     place = pc.if_else(pc.is_valid(bases), place, pa.scalar(None, pa.int32()))
     given = {each.column.name: each for each in changes.columns}
     deletes = changes.io_type == int(IoType.DELETE)
-    arrays: list[pa.Array] = []
+    arrays, nulled = list[pa.Array](), set[str]()
     for field in present.schema:
         before = present[field.name].combine_chunks().take(place)
         if field.name == KEY:
@@ -151,19 +161,23 @@ def _made(present: pa.Table, parts: VersionChanges, keys: pa.Array, root: Ints, 
         elif field.name in (VALID_TO, CURRENT):
             arrays.append(pa.nulls(count, field.type) if field.name == VALID_TO else pa.repeat(True, count))
         elif field.name in given:
-            arrays.append(_filled(given[field.name], before, field, order, begin, ~deletes))
+            each = given[field.name]
+            source = _last_given(each, order, begin, ~deletes)
+            values, lossy = values_of(each.texts.take(pa.array(source, mask=source < 0)), field)
+            arrays.append(pc.if_else(pa.array(source >= 0), values, before))
+            if lossy:
+                nulled.add(field.name)
         else:
             arrays.append(before)
-    return pa.table(arrays, schema=present.schema)
+    return pa.table(arrays, schema=present.schema), frozenset(nulled)
 
 
-def _filled(each: ColumnTexts, before: pa.Array, field: pa.Field, order: Ints, begin: Ints, counts: Bools) -> pa.Array:
-    """The values of a column after each change: the last one that was given in its chain, else that of its base."""
+def _last_given(each: ColumnTexts, order: Ints, begin: Ints, counts: Bools) -> Ints:
+    """The change that has given the value of a column after each change, in its chain; -1 if none has."""
     last = np.maximum.accumulate(np.where((each.given & counts)[order], np.arange(len(order)), -1))
     place = np.empty(len(order), np.int64)
     place[order] = np.where(last >= begin, order[np.maximum(last, 0)], -1)
-    values = typed(each.texts.take(pa.array(place, mask=place < 0)), field.type, field.name, strict=False)
-    return pc.if_else(pa.array(place >= 0), values, before)
+    return place
 
 
 def _closed_made(made: pa.Table, which: Bools) -> pa.Table:

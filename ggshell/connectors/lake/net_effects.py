@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ggshell.connectors.lake.table_keys import is_same_key, key_columns
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
 
@@ -183,7 +184,7 @@ def _taken(values: pa.Array, place: Ints) -> pa.Array:
 
 def composed(first: NetEffects, second: NetEffects) -> NetEffects:
     """The net effect of two sequences of changes, one after the other."""
-    first, second = _aligned(first, second)
+    first, second = aligned(first, second)
     if second.cleared:
         return second
     places = pc.index_in(second.base, first.key)
@@ -212,6 +213,17 @@ def composed(first: NetEffects, second: NetEffects) -> NetEffects:
     )
 
 
+def of_one_key(parts: Sequence[NetEffects]) -> list[NetEffects]:
+    """Effects in order, composed as long as the key of the table is the same one."""
+    found = list[NetEffects]()
+    for each in parts:
+        if found and (each.cleared or is_same_key(key_columns(found[-1].definition), key_columns(each.definition))):
+            found[-1] = composed(found[-1], each)
+        else:
+            found.append(each)
+    return found
+
+
 def _bases(first: NetEffects, second: NetEffects, place: Ints) -> pa.Array:
     """The bases of the second effects before the first: a row of the first has its own base; a new or deleted one has none."""
     if first.cleared:
@@ -229,7 +241,7 @@ def _joined(first: pa.Array, second: pa.Array) -> pa.Array:
     return pa.concat_arrays([first, second])
 
 
-def _aligned(first: NetEffects, second: NetEffects) -> tuple[NetEffects, NetEffects]:
+def aligned(first: NetEffects, second: NetEffects) -> tuple[NetEffects, NetEffects]:
     """The same effects with the same columns: those of the second, then those that only the first has.
 
     A column is the same one if its number is, whatever its name; without numbers, if its name is.

@@ -93,6 +93,7 @@ class LakeReplicat:
         self._delivery = LakeDelivery(
             tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, parameters.layouts
         )
+        self._latency = parameters.latency
         self._saved: LakeCommit | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)
@@ -193,6 +194,7 @@ class LakeReplicat:
             .option("path", str(self._trail))
             .option("contents", "splits")
             .option("maxBytesPerTrigger", BATCH_BYTES)
+            .option("latency", self._latency)
         )
         if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):
             reader = reader.option("startingSeqno", begin.seqno).option("startingRba", begin.rba)

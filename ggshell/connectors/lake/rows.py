@@ -1,148 +1,136 @@
-"""The change of a current table from a batch's effects: complete new rows in Arrow, with the table's columns.
-
-Columns follow the source: a new column is added; a renamed one is renamed, if the source numbers its columns and the form
-records the numbers; one with a wider type is widened, if the form can; a dropped one keeps its values and is NULL in new
-rows. If a type has changed otherwise, the whole table is rewritten, with each value converted again from its text.
-"""
+"""The change of a current table from a batch's effects: complete new rows in Arrow, with the table's columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ggshell.connectors.lake.columns import Rules, evolved, held_rows, placed, retyped, values_of
 from ggshell.connectors.lake.extra_columns import CURRENT, DELETED
 from ggshell.connectors.lake.forms import KEY, HeldTable, TableChange
 from ggshell.connectors.lake.history import VersionChanges, joined_versions, versions
-from ggshell.connectors.lake.net_effects import NetEffects
-from ggshell.errors import ApplyError
-from ggshell.query.values import arrow_type, texts, typed
+from ggshell.connectors.lake.net_effects import NetEffects, aligned
+from ggshell.connectors.lake.rekeying import rekeyed
+from ggshell.connectors.lake.table_keys import KeyColumn, is_same_key, key_columns
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import IoType
 
-_WIDER = {
-    (pa.int16(), pa.int32()),
-    (pa.int16(), pa.int64()),
-    (pa.int32(), pa.int64()),
-    (pa.float32(), pa.float64()),
-}
-_PLAIN = {
-    **dict.fromkeys([pa.large_string(), pa.string_view()], pa.string()),
-    **dict.fromkeys([pa.large_binary(), pa.binary_view()], pa.binary()),
-}
+
+class Laid(NamedTuple):
+    """Rows, and the columns with values that their types cannot hold."""
+
+    rows: pa.Table
+    nulled: tuple[str, ...]
 
 
-def plain(schema: pa.Schema) -> pa.Schema:
-    """A schema without large and view types: libraries return different ones, and not all functions accept them."""
-    return pa.schema([(field.name, _PLAIN.get(field.type, field.type)) for field in schema])
+def table_change(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rules) -> TableChange:
+    """The change that applies a batch to a table (``held`` None: it does not exist yet).
+
+    ``parts``: effects in order; a part ends where the key of the table changes. Raises ApplyError.
+    """
+    last = parts[-1]
+    change = evolved(last.definition, held, rules, has_rows=not parts[0].cleared)
+    moved, schema = dict(change.moved), change.rows.schema
+    parts = [each._replace(columns=placed(aligned(each, last)[0].columns, moved)) for each in parts]
+    keys = _keys(held, [each.definition for each in parts])
+    change = change._replace(rekeyed=len(keys) > 1)
+    if held is None or change.rekeyed or change.changed or parts[0].cleared:
+        return _whole(parts, keys, held, change)
+    effects = parts[0]
+    bases, before = _needed(effects, schema), schema.empty_table()
+    if len(bases):
+        before = retyped(held_rows(held, bases, dict(change.renamed)), schema)
+    laid = _laid(before, effects, schema)
+    return change._replace(rows=laid.rows, nulled=laid.nulled, replaced=effects.key)
 
 
-_NO_KEYS = pa.array([], pa.string())
-
-
-class Rules(NamedTuple):
-    """What a form can do: the type that it has for an Arrow type, and whether a column can be widened in place."""
-
-    fitting: Callable[[pa.DataType], pa.DataType] = lambda kind: kind
-    widens: Callable[[pa.DataType, pa.DataType], bool] = lambda old, new: False
-
-
-def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether a type holds all values of another one, in the same kind of number: what formats can promote."""
-    if pa.types.is_decimal(old) and pa.types.is_decimal(new):
-        return bool(new.scale == old.scale and new.precision >= old.precision)
-    return (old, new) in _WIDER
-
-
-def table_change(effects: NetEffects, held: HeldTable | None, rules: Rules) -> TableChange:
-    """The change that applies a batch to a table (None: it does not exist yet)."""
-    change = _evolved(effects.definition, held, rules)._replace(replaced=effects.key)
-    schema = change.rows.schema
-    if held is None:
-        return change._replace(rows=_laid(schema.empty_table(), effects, schema), cleared=True)
-    if effects.cleared and DELETED not in schema.names:
-        return change._replace(rows=_laid(schema.empty_table(), effects, schema), cleared=True)
-    every = bool(change.changed) or effects.cleared
-    bases = None if every else _needed(effects, schema)
-    before = schema.empty_table()
-    if bases is None or len(bases):
-        before = _retyped(_read(held, bases, dict(change.renamed)), schema)
-    rows = _laid(schema.empty_table() if effects.cleared else before, effects, schema)
-    if every:
-        untouched = before.filter(pc.invert(pc.is_in(before[KEY], effects.key)))
-        rows = pa.concat_tables([_marked(untouched) if effects.cleared else untouched, rows])
-    return change._replace(rows=rows, cleared=every)
+def _whole(
+    parts: Sequence[NetEffects], keys: Sequence[Sequence[KeyColumn]], held: HeldTable | None, change: TableChange
+) -> TableChange:
+    """The change of a table that is rewritten."""
+    schema, moved, nulled = change.rows.schema, dict(change.moved), dict[str, None]()
+    rows = schema.empty_table()
+    if held is not None and (DELETED in schema.names or not parts[0].cleared):
+        rows = retyped(held_rows(held, None, dict(change.renamed)), schema)
+    known = keys[0]
+    for effects in parts:
+        if effects.cleared:
+            rows = _marked(rows) if DELETED in schema.names else schema.empty_table()
+        key = key_columns(effects.definition) or known
+        if not is_same_key(key, known):
+            rows, known = rekeyed(rows, effects.definition.name, key, moved), key
+        laid = _laid(rows, effects, schema)
+        nulled |= dict.fromkeys(laid.nulled)
+        rows = pa.concat_tables([rows.filter(pc.invert(pc.is_in(rows[KEY], effects.key))), laid.rows])
+    return change._replace(rows=rows, nulled=tuple(nulled), replaced=parts[-1].key, cleared=True)
 
 
 def version_change(parts: Sequence[VersionChanges], held: HeldTable | None, rules: Rules) -> TableChange:
-    """The change that adds the versions of a batch to a table with HISTORY."""
+    """The change that adds the versions of a batch to a table with HISTORY. Raises ApplyError."""
     joined = joined_versions(parts)
-    change = _evolved(joined.changes.definition, held, rules)
-    schema = change.rows.schema
-    truncated = bool((joined.changes.io_type == int(IoType.PURGE_DATA)).any())
-    keys = pa.concat_arrays([joined.changes.old, joined.changes.new]).unique()
+    change = evolved(joined.changes.definition, held, rules)
+    moved, schema = dict(change.moved), change.rows.schema
+    keys = _keys(held, [each.changes.definition for each in parts])
+    change = change._replace(rekeyed=len(keys) > 1)
+    every = bool(change.changed) or change.rekeyed or bool((joined.changes.io_type == int(IoType.PURGE_DATA)).any())
+    touched = pa.concat_arrays([joined.changes.old, joined.changes.new]).unique()
     before = schema.empty_table()
     if held is not None:
-        found = _read(held, None if truncated or change.changed else keys, dict(change.renamed))
-        before = _retyped(found, schema)
+        before = retyped(held_rows(held, None if every else touched, dict(change.renamed)), schema)
     is_present = before[CURRENT].combine_chunks().fill_null(True)  # NULL: HISTORY is new for the table
-    if not (truncated or change.changed):
-        is_present = pc.and_(is_present, pc.is_in(before[KEY].combine_chunks(), keys))
-    present = before.filter(is_present)
-    found_versions = versions(present, joined)
-    rows = [found_versions.closed, found_versions.present]
-    if change.changed:
+    if not every:
+        is_present = pc.and_(is_present, pc.is_in(before[KEY].combine_chunks(), touched))
+    present, rows = before.filter(is_present), list[pa.Table]()
+    replaced = pa.concat_arrays([touched, present[KEY].combine_chunks()]).unique()
+    nulled, known = dict[str, None](), keys[0]
+    for key, part in _of_one_key(parts, joined, moved):
+        if key and not is_same_key(key, known):
+            present, known = rekeyed(present, change.definition.name, key, moved), key
+        found = versions(present, part)
+        rows.append(found.closed)
+        present = found.present
+        nulled |= dict.fromkeys(found.nulled)
+    cleared = held is None or bool(change.changed) or change.rekeyed
+    if cleared:
         rows.insert(0, before.filter(pc.invert(is_present)))
-    replaced = pa.concat_arrays([keys, present[KEY].combine_chunks()]).unique()
-    return change._replace(rows=pa.concat_tables(rows), replaced=replaced, cleared=held is None or bool(change.changed))
-
-
-def _evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules) -> TableChange:
-    """What a batch changes in the columns of a table; the rows of the result are empty."""
-    wanted = _schema(definition, rules.fitting)
-    numbers = {column.name: column.number for column in definition.columns if column.number}
-    if held is None:
-        return TableChange(definition, wanted.empty_table(), _NO_KEYS, numbers=numbers)
-    renamed = _renamed(definition, held)
-    names = dict(renamed)
-    there = {names.get(field.name, field.name): field.type for field in plain(held.schema)}
-    other = [field for field in wanted if there.get(field.name, field.type) != field.type]
-    widened = tuple(field for field in other if rules.widens(there[field.name], field.type))
-    changed = tuple(field.name for field in other if field not in widened)
-    added = tuple(field for field in wanted if field.name not in there)
-    schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
-    dropped = tuple(name for name in there if name not in wanted.names)
-    kept = {names.get(name, name): number for name, number in held.numbers.items()}
-    return TableChange(
-        definition,
-        schema.empty_table(),
-        _NO_KEYS,
-        added=added,
-        changed=changed,
-        renamed=renamed,
-        widened=widened,
-        dropped=dropped,
-        numbers={**kept, **numbers},
+    return change._replace(
+        rows=pa.concat_tables([*rows, present]), nulled=tuple(nulled), replaced=replaced, cleared=cleared
     )
+
+
+def _of_one_key(
+    parts: Sequence[VersionChanges], joined: VersionChanges, moved: Mapping[str, str]
+) -> list[tuple[tuple[KeyColumn, ...], VersionChanges]]:
+    """The changes, with the columns of the table, in parts that end where the key of the table changes."""
+    changes = joined.changes._replace(columns=placed(joined.changes.columns, moved))
+    joined, found, first = joined._replace(changes=changes), list[tuple[tuple[KeyColumn, ...], int]](), 0
+    for each in parts:
+        key = key_columns(each.changes.definition)
+        if not found or (key and found[-1][0] and not is_same_key(key, found[-1][0])):
+            found.append((key, first))
+        elif not found[-1][0]:
+            found[-1] = (key, found[-1][1])
+        first += len(each.times)
+    ends = [*(start for _, start in found[1:]), first]
+    return [(key, joined.cut(start, end)) for (key, start), end in zip(found, ends, strict=True)]
+
+
+def _keys(held: HeldTable | None, definitions: Sequence[TableDefinition]) -> list[tuple[KeyColumn, ...]]:
+    """The keys that a table has one after the other; an earlier version did not record the first one."""
+    found = list[tuple[KeyColumn, ...]]()
+    for key in [held.key or () if held is not None else (), *map(key_columns, definitions)]:
+        if key and not (found and is_same_key(found[-1], key)):
+            found.append(key)
+    return found or [()]
 
 
 def _marked(rows: pa.Table) -> pa.Table:
     """Rows that a TRUNCATE has deleted, in a table with SOFTDELETES."""
     return rows.set_column(rows.column_names.index(DELETED), DELETED, pa.repeat(True, rows.num_rows))
-
-
-def _renamed(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:
-    """The columns whose number is that of a column that the source does not have any more."""
-    names = {column.name for column in definition.columns}
-    gone = {number: name for name, number in held.numbers.items() if name in held.schema.names and name not in names}
-    return tuple(
-        (gone[column.number], column.name)
-        for column in definition.columns
-        if column.number in gone and column.name not in held.schema.names
-    )
 
 
 def _needed(effects: NetEffects, schema: pa.Schema) -> pa.Array:
@@ -156,46 +144,13 @@ def _needed(effects: NetEffects, schema: pa.Schema) -> pa.Array:
     return effects.base.filter(wants).unique()
 
 
-def _schema(definition: TableDefinition, fit: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
-    if any(column.name == KEY for column in definition.columns):
-        raise ApplyError(
-            f"column {KEY} of {definition.name} has a name that is reserved for the lake", hint="exclude the table"
-        )
-    own = [(column.name, fit(arrow_type(column.type_name))) for column in definition.columns]
-    return pa.schema([(KEY, pa.string()), *own])
-
-
-def _type(schema: pa.Schema, name: str, otherwise: pa.DataType) -> pa.DataType:
-    return schema.field(name).type if name in schema.names else otherwise
-
-
-def _read(held: HeldTable, keys: pa.Array | None, renamed: Mapping[str, str]) -> pa.Table:
-    found = held.rows(keys)
-    return found.cast(plain(found.schema)).rename_columns([renamed.get(name, name) for name in found.column_names])
-
-
-def _retyped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Convert rows to a schema: missing columns are NULL, columns of another type are converted from their text."""
-    arrays = []
-    for field in schema:
-        if field.name not in rows.column_names:
-            arrays.append(pa.nulls(rows.num_rows, field.type))
-            continue
-        column = rows[field.name].combine_chunks()
-        if column.type != field.type and is_wider(column.type, field.type):
-            column = column.cast(field.type)
-        arrays.append(
-            column if column.type == field.type else typed(texts(column), field.type, field.name, strict=False)
-        )
-    return pa.table(arrays, schema=schema)
-
-
-def _laid(before: pa.Table, effects: NetEffects, schema: pa.Schema) -> pa.Table:
+def _laid(before: pa.Table, effects: NetEffects, schema: pa.Schema) -> Laid:
     """The remaining rows among those that a batch touches."""
     left = np.flatnonzero(~effects.gone)
     place = pc.index_in(effects.base.take(pa.array(left)), before[KEY].combine_chunks())
     columns = {each.column.name: each for each in effects.columns}
     arrays: list[Any] = [effects.key.take(pa.array(left))]
+    nulled = []
     for field in schema:
         if field.name == KEY:
             continue
@@ -204,8 +159,10 @@ def _laid(before: pa.Table, effects: NetEffects, schema: pa.Schema) -> pa.Table:
             arrays.append(before[field.name].combine_chunks().take(place))
             continue
         given = mine.given[left]
-        fresh = typed(mine.texts.take(pa.array(left)), field.type, field.name, strict=False)
+        fresh, lossy = values_of(mine.texts.take(pa.array(left)), field)
+        if lossy:
+            nulled.append(field.name)
         if not given.all():
             fresh = pc.if_else(pa.array(given), fresh, before[field.name].combine_chunks().take(place))
         arrays.append(fresh)
-    return pa.table(arrays, schema=schema)
+    return Laid(pa.table(arrays, schema=schema), tuple(nulled))

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from ggshell.connectors.lake.extra_columns import with_extras
 from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.log_files import LogFile, LogLayout, LogWriter
-from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, composed, net_effects
+from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, net_effects, of_one_key
+from ggshell.connectors.lake.table_keys import joined_key
 from ggshell.errors import ApplyError, GgsError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, Deletes, LakeLayouts
 from ggshell.query.splits import TrailSplit
 from ggshell.query.trail_read import COLUMNS, HomeKeys, chosen, fitted
 from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import creates_table, decode_ddl
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import TWO_IMAGES, IoType
 from ggshell.store_paths import path_of
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 REDUCED_BYTES = 64 << 20
 """The bytes of a trail after which the changes so far are reduced, which limits the memory of a task."""
 _LOGGED = chosen(COLUMNS)
-_SEPARATOR, _NULL = "\x01", "\x02"
 
 
 class Last(NamedTuple):
@@ -54,12 +55,12 @@ class Last(NamedTuple):
 class SlicePart(NamedTuple):
     """What a task returns; ``order`` sorts the parts of a batch.
 
-    ``counts``: (table, operation) -> rows, of all tables of the trail that are wanted; ``effects``: of the tables with a key;
-    ``versions``: the changes of tables with HISTORY.
+    ``counts``: (table, operation) -> rows, of all tables of the trail that are wanted; ``effects``: of the tables with a key,
+    one for each key that a table had; ``versions``: the changes of tables with HISTORY.
     """
 
     order: tuple[int, int, int]
-    effects: dict[TableName, NetEffects]
+    effects: dict[TableName, list[NetEffects]]
     files: list[LogFile]
     counts: dict[tuple[TableName, int], int]
     last: Last | None
@@ -194,7 +195,9 @@ class _Reduction:
     def _collect(self, rows: ArrowRows, name: TableName, mine: NDArray[np.bool_]) -> None:
         """Collect the changes of a table, one part for each run of rows with the same definition."""
         batch = rows.batch
-        mine = mine & (batch.io_type != int(IoType.DDL))
+        statements = np.flatnonzero(mine & (batch.io_type == int(IoType.DDL)))
+        mine = mine.copy()
+        mine[[row for row in statements if not creates_table(decode_ddl(batch.data(int(row))))]] = False
         if batch.befores is not None:
             mine &= ~batch.befores
         chosen = np.flatnonzero(mine)
@@ -206,10 +209,13 @@ class _Reduction:
 
     def _keep(self, rows: ArrowRows, name: TableName, number: int, chosen: NDArray[np.int64]) -> None:
         definition, layout = rows.batch.tables[number], self._task.layouts.of(name)
-        if not definition.key:
+        if int(rows.batch.io_type[chosen[0]]) == int(IoType.DDL):
+            changes, chosen = _emptied(definition), chosen[:1]
+        elif not definition.key:
             self._changes.setdefault(name, []).append(_keyless(definition))
             return
-        changes = with_extras(_changes(rows, number, chosen), rows, chosen, layout)
+        else:
+            changes = with_extras(_changes(rows, number, chosen), rows, chosen, layout)
         if layout.deletes is not Deletes.CLOSED:
             self._changes.setdefault(name, []).append(changes)
             return
@@ -217,7 +223,7 @@ class _Reduction:
         times = facts.column(0).cast(pa.int64()).to_numpy()
         self._versions.setdefault(name, []).append(VersionChanges(changes, times, facts.column(1)))
 
-    def taken(self) -> dict[TableName, NetEffects]:
+    def taken(self) -> dict[TableName, list[NetEffects]]:
         """The net effects of the changes so far, which are then forgotten."""
         found = {name: _net(parts) for name, parts in self._changes.items()}
         self._changes, self.size = {}, 0
@@ -248,7 +254,7 @@ def _changes(rows: ArrowRows, number: int, chosen: NDArray[np.int64]) -> Changes
     if len(moves):
         before = rows.images_of(number, chosen[moves], before=True)
         complete = np.all([before[index].given for index in definition.key], axis=0)
-        old_keys = _joined([before[index].texts for index in definition.key])
+        old_keys = joined_key([before[index].texts for index in definition.key])
         places = np.full(len(chosen), -1)
         places[moves[complete]] = np.flatnonzero(complete)
         old = pc.if_else(pa.array(places >= 0), old_keys.take(pa.array(places, mask=places < 0)), new)
@@ -262,13 +268,7 @@ def _key_texts(definition: TableDefinition, values: list[ColumnValues], io_type:
         if not (values[index].given | (io_type == int(IoType.PURGE_DATA))).all():
             name = definition.columns[index].name
             raise ApplyError(f"a record of {definition.name} does not contain {name}, which identifies its row")
-    return _joined([values[index].texts for index in definition.key])
-
-
-def _joined(texts: list[pa.Array]) -> pa.Array:
-    """Keys as single texts. NULL and an empty text are different keys."""
-    plain = [each.fill_null(_NULL) for each in texts]
-    return plain[0] if len(plain) == 1 else pc.binary_join_element_wise(*plain, _SEPARATOR)
+    return joined_key([values[index].texts for index in definition.key])
 
 
 def _keyless(definition: TableDefinition) -> Changes:
@@ -276,16 +276,20 @@ def _keyless(definition: TableDefinition) -> Changes:
     return Changes(definition, np.zeros(0, np.uint8), pa.array([], pa.string()), pa.array([], pa.string()), ())
 
 
-def _net(parts: list[Changes]) -> NetEffects:
-    """The net effect of changes; parts with the same definition are reduced together."""
-    found: NetEffects | None = None
+def _emptied(definition: TableDefinition) -> Changes:
+    """What the creation of a table means for one of the same name that the lake has: its rows are those of another table."""
+    none = pa.array([""], pa.string())
+    return Changes(definition, np.array([int(IoType.PURGE_DATA)], np.uint8), none, none, ())
+
+
+def _net(parts: list[Changes]) -> list[NetEffects]:
+    """The net effects of changes, one for each key; parts with the same definition are reduced together."""
+    found = list[NetEffects]()
     while parts:
         count = next((at for at, part in enumerate(parts) if part.definition != parts[0].definition), len(parts))
-        net = net_effects(joined_changes(parts[:count]))
-        found = net if found is None else composed(found, net)
+        found.append(net_effects(joined_changes(parts[:count])))
         parts = parts[count:]
-    assert found is not None  # noqa: S101 - there is at least one part
-    return found
+    return of_one_key(found)
 
 
 def joined_changes(parts: list[Changes]) -> Changes:

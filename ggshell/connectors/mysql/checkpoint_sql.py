@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.mysql.session import execute
 from ggshell.connectors.mysql.statements import quote_table
@@ -39,6 +39,8 @@ _COLUMNS = ", ".join(Columns._fields)
 _MARKS = ", ".join(["%s"] * len(Columns._fields))
 _MINE = "group_name = %s AND group_key = %s"
 _SECONDS = "DATE_FORMAT({0}, '%%Y-%%m-%%d %%H:%%i:%%s')"
+_DDL: Final = -1
+"""The number of the row of the transaction table that names the DDL statement that was begun last."""
 
 
 def group_lock(key: int) -> str:
@@ -191,7 +193,8 @@ def applied_above(connection: Connection[Any], table: TableName, group: str, key
     beside = transaction_table(table)
     if not exists(connection, beside):
         return []
-    text = f"SELECT log_cmplt_csn, log_cmplt_xids FROM {_sql(beside)} WHERE {_MINE} ORDER BY log_cmplt_xids_seq"
+    text = f"SELECT log_cmplt_csn, log_cmplt_xids FROM {_sql(beside)} WHERE {_MINE} AND log_cmplt_xids_seq > {_DDL}"
+    text += " ORDER BY log_cmplt_xids_seq"
     found = execute(connection, text, [group.upper(), key])
     return [xid for csn, ids in found if ids and (low is None or Csn.parse(csn) > low) for xid in ids.split(",")]
 
@@ -220,6 +223,24 @@ def has_names(connection: Connection[Any], table: TableName, group: str, key: in
     beside = _sql(transaction_table(table))
     text = f"SELECT 1 FROM {beside} WHERE {_MINE} AND log_cmplt_xids_seq = 0"
     return bool(execute(connection, text, [group.upper(), key]))
+
+
+def begun_ddl(connection: Connection[Any], table: TableName, group: str, key: int) -> str:
+    """The text of ``begin_ddl`` for the last DDL statement that a group has begun; empty if there is none."""
+    beside = _sql(transaction_table(table))
+    text = f"SELECT log_cmplt_xids FROM {beside} WHERE {_MINE} AND log_cmplt_xids_seq = {_DDL}"
+    found = execute(connection, text, [group.upper(), key])
+    return str(found[0][0]) if found else ""
+
+
+def begin_ddl(connection: Connection[Any], table: TableName, group: str, key: int, statement: str) -> None:
+    """Note that a DDL statement begins. The server commits it at once, so the group's row cannot say that it was executed."""
+    execute(
+        connection,
+        f"INSERT INTO {_sql(transaction_table(table))} (group_name, group_key, log_cmplt_csn, log_cmplt_xids_seq,"
+        f" log_cmplt_xids) VALUES (%s, %s, '0', {_DDL}, %s) ON DUPLICATE KEY UPDATE log_cmplt_xids = VALUES(log_cmplt_xids)",
+        [group.upper(), key, statement],
+    )
 
 
 def insert(connection: Connection[Any], table: TableName, group: str, key: int, row: CheckpointRow, home: str) -> bool:

@@ -21,17 +21,21 @@ from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionPiece
 from ggshell.record.update_images import UNCHANGED, Before, Value, update_images
 
-TRUNCATE_KIND: Final = 0
-"""The kind of a message that is not an event: a table was truncated. Its number follows the header."""
+STATEMENT_KIND: Final = 0
+"""The kind of a message that is not an event: a table was truncated, or DDL was executed. Its number follows the header."""
 _FILE_BITS: Final = 32
 
 
 class CapturedTable(NamedTuple):
-    """A table whose rows are captured: how they are read, its definition in the trail, and the rules for its images."""
+    """A table whose rows are captured: how they are read, its definition in the trail, and the rules for its images.
+
+    ``ddl``: instead of a table, the data area of a DDL statement.
+    """
 
     plan: TablePlan | None
     definition: TableDefinition
     images: ImageRules = DEFAULT_IMAGES
+    ddl: bytes = b""
 
 
 Tables = Mapping[int, CapturedTable]
@@ -103,7 +107,7 @@ def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
         before = total
         for message in chain.from_iterable(run.parts):
             event = row_event(message)
-            number, operation, images = _truncated(message) if event is None else event[:3]
+            number, operation, images = _statement(message) if event is None else event[:3]
             table = tables[number]
             key = id(table), number, operation, images
             group = groups.get(key)
@@ -113,7 +117,7 @@ def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
                 starts = [0]
             else:
                 starts = table.plan.starts(event.data, event.place, len(event.data), images)
-            group.add(event.data if event is not None else b"", starts, total, file | header(message).start)
+            group.add(event.data if event is not None else table.ddl, starts, total, file | header(message).start)
             total += len(starts) // len(images)
         owners.append((run, total - before))
     if not total:
@@ -121,16 +125,20 @@ def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
     return _assembled([group.rows() for group in groups.values()], owners, total)
 
 
-def truncate_message(event_header: bytes, number: int) -> bytes:
-    """The message that says that a table was truncated; ``event_header``: that of the statement's event."""
+def statement_message(event_header: bytes, number: int) -> bytes:
+    """The message that says that a table was truncated, or DDL executed; ``event_header``: that of the statement's event."""
     size = HEADER_SIZE + 8
     head = (
-        event_header[:4] + bytes([TRUNCATE_KIND]) + event_header[5:9] + size.to_bytes(4, "little") + event_header[13:19]
+        event_header[:4]
+        + bytes([STATEMENT_KIND])
+        + event_header[5:9]
+        + size.to_bytes(4, "little")
+        + event_header[13:19]
     )
     return head + number.to_bytes(8, "little")
 
 
-def _truncated(message: bytes) -> tuple[int, IoType, tuple[tuple[int, ...], ...]]:
+def _statement(message: bytes) -> tuple[int, IoType, tuple[tuple[int, ...], ...]]:
     return int.from_bytes(message[HEADER_SIZE : HEADER_SIZE + 8], "little"), IoType.PURGE_DATA, ((),)
 
 
@@ -138,6 +146,9 @@ def _encoded(
     table: CapturedTable, operation: IoType, columns: tuple[tuple[int, ...], ...], raw: Bytes, starts: Ints
 ) -> _Encoded:
     plan = table.plan
+    if table.ddl:
+        lengths = np.full(len(starts), len(table.ddl), dtype=np.int64)
+        return _Encoded(Images(raw, starts, lengths), _types(len(starts), IoType.DDL))
     if plan is None or operation is IoType.PURGE_DATA:
         none = np.zeros(len(starts), dtype=np.int64)
         return _Encoded(Images(raw, none, none), _types(len(starts), IoType.PURGE_DATA))

@@ -19,7 +19,8 @@ from ggshell.connectors.mysql.binlog.events import EventHeader, EventType, Trans
 from ggshell.connectors.mysql.binlog.plan import TablePlan
 from ggshell.connectors.mysql.binlog.row_events import ROWS
 from ggshell.connectors.mysql.binlog.table_map import column_names, table_map, table_name, table_number
-from ggshell.connectors.mysql.encode import CapturedTable, encode_runs, truncate_message
+from ggshell.connectors.mysql.ddl_capture import DdlCapture
+from ggshell.connectors.mysql.encode import CapturedTable, encode_runs, statement_message
 from ggshell.connectors.mysql.gtids import position_text
 from ggshell.connectors.mysql.log_files import file_number, value_of
 from ggshell.connectors.mysql.statements_in_log import StatementKind, read_statement
@@ -29,6 +30,7 @@ from ggshell.pipeline.capture.cache import Committed, OpenTransaction, Transacti
 from ggshell.pipeline.capture.messages import Messages
 from ggshell.pipeline.capture.source import LogState, MessageRun
 from ggshell.record.change import ChangeBatch
+from ggshell.record.ddl import encode_ddl, object_definition
 from ggshell.record.definition import TableDefinition
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.record.transaction import TransactionHeader
@@ -39,6 +41,8 @@ PART_BYTES: Final = 1 << 20
 FEED_BYTES: Final = 8 << 20
 """A call of ``feed`` takes about this much of the log at most."""
 _SECOND: Final = 1_000_000
+_DDL: Final = 1 << 48
+"""The number of a DDL statement in place of a table; the numbers after it are those of truncated tables."""
 _IGNORABLE: Final = 0x80
 _SILENT: Final = frozenset(
     {
@@ -68,11 +72,16 @@ _SEQUENCE: Final = ("next_not_cached_value", "minimum_value", "maximum_value", "
 
 
 class TableRules(NamedTuple):
-    """Which tables are captured, and how. ``keys``: the KEYCOLS; ``images``: which images their rows have."""
+    """Which tables are captured, and how. ``keys``: the KEYCOLS; ``images``: which images their rows have.
+
+    ``replicates``: transactions of a Replicat are captured too (GETREPLICATES). ``ddl``: None if DDL is not captured.
+    """
 
     wanted: Callable[[TableName], bool]
     keys: Callable[[TableName], tuple[str, ...]] = lambda _: ()
     images: Callable[[TableName], ImageRules] = lambda _: DEFAULT_IMAGES
+    replicates: bool = False
+    ddl: DdlCapture | None = None
 
 
 class LastRead(NamedTuple):
@@ -356,16 +365,17 @@ class MysqlLog:
                 code=events.UNSUPPORTED,
                 hint="use InnoDB tables only, or begin after this transaction and load the tables again",
             )
+        ends = kind is StatementKind.COMMIT or current.begin.standalone or self._is_single(kind, current)
         if kind is StatementKind.TRUNCATE and found.table is not None:
             self._truncate(found.table, event, cache)
+        if kind is StatementKind.OTHER:
+            self._executed(query, event, cache)
         if kind in (StatementKind.XA_COMMIT, StatementKind.XA_ROLLBACK):
             return self._complete(current.begin.completes or found.xa, kind, head, cache)
         if kind is StatementKind.ROLLBACK:
             self._drop(cache)
             return None
-        if kind is StatementKind.COMMIT or current.begin.standalone or self._is_single(kind, current):
-            return self._commit(head, cache)
-        return None
+        return self._commit(head, cache) if ends else None
 
     @staticmethod
     def _is_single(kind: StatementKind, current: _Open) -> bool:
@@ -376,17 +386,32 @@ class MysqlLog:
     def _truncate(self, name: TableName, event: bytes, cache: TransactionCache) -> None:
         if not self._rules.wanted(name):
             return
-        number = self._truncated.setdefault(name, (1 << 48) + len(self._truncated))
+        number = self._truncated.setdefault(name, _DDL + 1 + len(self._truncated))
         if number not in self._tables:
             known = next((each.definition for each in self._tables.values() if each.definition.name == name), None)
             captured = CapturedTable(None, known or TableDefinition(name, (), ()))
             self._tables[number] = captured
         self._flush(cache)
-        self._add(truncate_message(event[: events.HEADER_SIZE], number), cache)
+        self._add(statement_message(event[: events.HEADER_SIZE], number), cache)
+
+    def _executed(self, query: events.Query, event: bytes, cache: TransactionCache) -> None:
+        """Add a DDL statement as a row of its own."""
+        statement = self._rules.ddl.statement(query) if self._rules.ddl is not None else None
+        if statement is None:
+            return
+        self._flush(cache)
+        before, number = self._tables, _DDL
+        self._tables = {
+            **before,
+            number: CapturedTable(None, object_definition(statement), ddl=encode_ddl(statement)),
+        }
+        self._add(statement_message(event[: events.HEADER_SIZE], number), cache)
+        self._flush(cache)
+        self._tables = before
 
     def _commit(self, head: EventHeader, cache: TransactionCache) -> Committed | None:
-        """End the transaction that is being read. That of a Replicat is left out, so that two directions do not loop."""
-        if self._by_replicat:
+        """End the transaction that is being read. That of a Replicat is left out without GETREPLICATES."""
+        if self._by_replicat and not self._rules.replicates:
             self._drop(cache)
             return None
         self._flush(cache)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import SystemClock
+from ggshell.connectors.ddl_choice import DdlChoice
+from ggshell.connectors.mysql.ddl_capture import DdlCapture
 from ggshell.connectors.mysql.gtids import parse_position
 from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
 from ggshell.connectors.mysql.log_files import base_of, file_number, log_end, log_files, value_of
@@ -40,11 +42,14 @@ class MysqlSource(SourceDatabase):
         self, context: SourceProcess, parameters: ExtractParameters, wanted: Callable[[TableName], bool], login: str
     ) -> None:
         self._context = context
+        self._parameters = parameters
         self._login = login
         self._rules = TableRules(
             wanted,
             lambda name: keycols_of(parameters.tables, name),
             lambda name: images_of(parameters.tables, name),
+            parameters.replicates,
+            self._ddl(wanted),
         )
         self._log: MysqlLog | None = None
         self._control: Connection[Any] | None = None
@@ -54,6 +59,14 @@ class MysqlSource(SourceDatabase):
         self._base = 0
         self._facts: dict[str, str] = {}
         self._warned = ""
+
+    def _ddl(self, wanted: Callable[[TableName], bool]) -> DdlCapture | None:
+        """How DDL is captured; None without the parameter DDL."""
+        parameters, context = self._parameters, self._context
+        if parameters.ddl is None:
+            return None
+        choice = DdlChoice(parameters, wanted, context.statistics, context.report.event)
+        return DdlCapture(choice, parameters.ddl_options.replicates)
 
     def noted(self, options: GroupOptions) -> GroupOptions:
         return options._replace(

@@ -53,6 +53,7 @@ class MysqlStatements:
         self._whole_row = not mapping.single and len(self._key) == len(mapping.source.columns)
         self._literals: dict[int, Literals] = {}
         self._names = [quote_name(column.name) if column is not None else "" for column in mapping.columns]
+        self._renewed = [index for index, column in enumerate(mapping.columns) if column is not None and column.renewed]
 
     def many(self, work: StatementRows) -> Iterator[MysqlStatement]:
         """The statements of rows with the same columns and different keys. Raises ApplyError."""
@@ -117,6 +118,7 @@ class MysqlStatements:
         )
         if not sets:
             return
+        sets = ",".join([sets, *(f"t.{name}=t.{name}" for name in self._kept(columns))])
         joined = " AND ".join(
             f"t.{self._names[index]}=v.c{place}" for place, index in enumerate(columns) if index in self._key
         )
@@ -149,10 +151,15 @@ class MysqlStatements:
         ]
         if not sets:
             return
+        sets += [f"{name}={name}".encode() for name in self._kept(change.columns)]
         columns, values = change.before if moves else (change.columns, change.values)
         require_befores(self.mapping, self.mapping.compared_updates, columns if moves else (), "UPDATE")
         where = self._where(columns, values, self.mapping.compared_updates if moves else frozenset())
         yield MysqlStatement(b"UPDATE %s SET %s WHERE %s" % (self.table.encode(), b",".join(sets), where), 1)
+
+    def _kept(self, columns: Sequence[int]) -> list[str]:
+        """The columns that an update of others would change, although the source did not: they are set to themselves."""
+        return [self._names[index] for index in self._renewed if index not in columns]
 
     def _where(self, columns: Sequence[int], values: Sequence[Value], compared: frozenset[int]) -> bytes:
         """The condition that finds one row. If several rows may be equal, only the first is changed."""

@@ -7,12 +7,14 @@ checked, together with the next group.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.mysql import checkpoint_sql
 from ggshell.connectors.mysql.apply_wire import ONE_ROW, ApplyPipeline, ApplyStep
 from ggshell.connectors.mysql.column_text import raw_values, source_columns
+from ggshell.connectors.mysql.ddl_execution import NOT_SUPPORTED, DdlExecution
 from ggshell.connectors.mysql.link import enter
 from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.refusals import CHANGED
@@ -32,7 +34,7 @@ from ggshell.pipeline.apply.target import (
     TargetTable,
 )
 from ggshell.record.change import ChangeBatch
-from ggshell.record.ddl import DdlStatement
+from ggshell.record.ddl import DdlStatement, encode_ddl
 from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ class MysqlTarget:
         self._gone = Refusal(f"the row of {setup.group.upper()} in checkpoint table {setup.table} is gone", _GONE)
         self._commits = self._flushed = 0
         self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = self._lazy = False
+        self._has_rows = False
         self._described: dict[TableName, TargetTable | None] = {}
         self.found = False
         self._connect()
@@ -159,6 +162,7 @@ class MysqlTarget:
                 self._steps += made if work.kind is not ChangeKind.DELETE else self._cascaded(work.mapping, made)
         except ApplyError as error:
             return Refusal.of(error)
+        self._has_rows = True
         self._rows += last - first
         self._bytes += int(batch.length[first:last].sum())
         limits = self._limits
@@ -187,6 +191,7 @@ class MysqlTarget:
         if refused is None:
             self._owed, self._begun, self._counted = counted, counted, False
             self._has_savepoint = self._has_savepoint and counted
+            self._has_rows = False
             self._emptied.clear()
         return refused
 
@@ -196,7 +201,16 @@ class MysqlTarget:
         return [ApplyStep(text), ApplyStep(ONE_ROW, on_failure=self._gone)]
 
     def execute_ddl(self, statement: DdlStatement, names: TargetNames, noted: Noted) -> Refusal | None:
-        return Refusal("MariaDB and MySQL commit at each DDL statement: it is executed outside of the transaction")
+        """Execute the first statement of a transaction with rows (CREATE TABLE … SELECT); the server commits it at once."""
+        if self._has_rows:
+            return Refusal(
+                "the server commits at each DDL statement, and rows of its transaction precede it", NOT_SUPPORTED
+            )
+        refused = self.await_answers() or self._run("COMMIT")
+        self._begun = self._owed = self._has_savepoint = False
+        again = self.confirmed == self._at_connect
+        refused = refused or self.execute_outside(statement, names, noted, again=again)
+        return self.set_savepoint() or refused
 
     def runs_outside(self, statement: DdlStatement) -> bool:
         return True
@@ -204,7 +218,11 @@ class MysqlTarget:
     def execute_outside(
         self, statement: DdlStatement, names: TargetNames, noted: Noted, *, again: bool
     ) -> Refusal | None:
-        return Refusal("DDL is not supported for a MariaDB or MySQL target", "0A000")
+        if self._table is not None:
+            mark = hashlib.sha256(encode_ddl(statement)).hexdigest()
+            again = again and checkpoint_sql.begun_ddl(self._connection, self._table, self._group, self._key) == mark
+            checkpoint_sql.begin_ddl(self._connection, self._table, self._group, self._key, mark)
+        return DdlExecution(self._connection, self.forget_tables).run(statement, names, noted, again=again)
 
     def forget_tables(self) -> None:
         self._statements.clear()
@@ -239,7 +257,7 @@ class MysqlTarget:
         self._forget()
         self._wire.collect()  # what was in flight is rolled back or committed by now
         self._run("ROLLBACK")
-        self._begun = self._owed = self._counted = self._has_savepoint = False
+        self._begun = self._owed = self._counted = self._has_savepoint = self._has_rows = False
         self._emptied.clear()
         self._require_same()
 
@@ -277,11 +295,12 @@ class MysqlTarget:
         self._link = enter(self._connection, self._login)
         self._statements: dict[int, MysqlStatements] = {}
         self._emptied: set[TableName] = set()
-        self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = False
+        self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = self._has_rows = False
         self._forget()
         try:
             link = self._link
             self._wire: ApplyPipeline = ApplyPipeline(self._connection, lambda: link.canceled)
+            self._at_connect = self.confirmed
             self._prepare_session()
             if self._table is not None:
                 self._prepare_row(self._table)

@@ -40,7 +40,8 @@ _TABLE: Final = """
 SELECT t.TABLE_TYPE, t.ENGINE, COALESCE(e.TRANSACTIONS, 'NO') FROM information_schema.TABLES t
   LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = %s AND t.TABLE_NAME = %s"""
 _COLUMNS: Final = """
-SELECT COLUMN_NAME, LOWER(DATA_TYPE), COLUMN_TYPE, COALESCE(GENERATION_EXPRESSION, ''), COLLATION_NAME
+SELECT COLUMN_NAME, LOWER(DATA_TYPE), COLUMN_TYPE, COALESCE(GENERATION_EXPRESSION, ''), COLLATION_NAME,
+       LOWER(EXTRA) LIKE '%%on update%%'
   FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION"""
 _UNIQUE: Final = """
 SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
@@ -95,7 +96,7 @@ def target_table(connection: Connection[Any], table: TableName, *, any_engine: b
     )
 
 
-def _column(name: str, base: str, whole: str, expression: str, collation: str | None) -> TargetColumn:
+def _column(name: str, base: str, whole: str, expression: str, collation: str | None, renewed: int) -> TargetColumn:
     return TargetColumn(
         name,
         whole.partition(" /*")[0],
@@ -103,6 +104,7 @@ def _column(name: str, base: str, whole: str, expression: str, collation: str | 
         writable=not expression,
         comparable=True,
         exact=base in _EXACT and collation is None,
+        renewed=bool(renewed),
     )
 
 

@@ -162,8 +162,12 @@ BEGIN
                               d.object_identity),
              'table', CASE WHEN d.object_type IN ('table', 'foreign table') THEN d.address_names
                            WHEN array_length(d.address_names, 1) = 3 THEN d.address_names[1:2] END))
-             FILTER (WHERE NOT d.is_temporary), bool_or(d.is_temporary)
-      INTO objects, partial FROM pg_event_trigger_dropped_objects() d WHERE d.original;
+             FILTER (WHERE NOT t.is_temporary), bool_or(t.is_temporary)
+      INTO objects, partial FROM pg_event_trigger_dropped_objects() d,
+      -- A rule, trigger or policy of a temporary table is temporary too.
+      LATERAL (SELECT d.is_temporary OR array_length(d.address_names, 1) > 1
+                                        AND d.address_names[1] = 'pg_temp') t (is_temporary)
+     WHERE d.original;
   ELSE
     FOR command IN SELECT classid, objid, object_type, schema_name, in_extension FROM pg_event_trigger_ddl_commands() LOOP
       extension := extension OR command.in_extension;
@@ -176,7 +180,7 @@ BEGIN
       PERFORM set_config('{SCHEMA}.ddl_fired', (history || jsonb_build_object(place, fired || tag || ','))::text, false);
     END IF;
   END IF;
-  IF objects IS NULL THEN
+  IF coalesce(objects, '[]') = '[]' THEN
     RETURN;  -- nothing was done (IF NOT EXISTS), or only to temporary objects
   END IF;
   content := jsonb_build_object('tag', tag, 'role', role, 'settings', settings, 'objects', objects, 'fired', fired,

@@ -27,9 +27,11 @@ _ROLE = "SELECT rolname = current_user, pg_has_role(oid, %s) FROM pg_roles WHERE
 class DdlExecution:
     """Executes statements over the connection of a target; everything sent must be answered before."""
 
-    def __init__(self, connection: psycopg.Connection[Any], wire: ApplyPipeline) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], wire: ApplyPipeline, *, marked: bool) -> None:
+        """``marked``: the session has a replication origin, so an Extract of the target can tell its statements apart."""
         self._connection = connection
         self._wire = wire
+        self._marked = marked
         self._told: set[str] = set()
 
     def run(self, statement: DdlStatement, names: TargetNames, noted: Noted, *, local: bool) -> Refusal | None:
@@ -60,6 +62,8 @@ class DdlExecution:
             for name, value in statement.settings
         }
         wanted["check_function_bodies"] = "off"
+        if self._marked:
+            wanted[session.OWN_DDL] = session.REPLICATED_DDL
         if self._becomes(statement.role, noted):
             wanted["role"] = statement.role
         self._wire.leave()

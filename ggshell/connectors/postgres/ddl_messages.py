@@ -43,14 +43,18 @@ class DdlMessages:
         """Whether the text of the last statement was made from the columns of its table, without anything else."""
         self._strings: dict[int, str] = {}
 
-    def read(self, xid: int, content: bytes) -> DdlStatement | TableReport:
+    def read(self, xid: int, content: bytes) -> DdlStatement | TableReport | None:
         """Return the content of a message in transaction ``xid``; a statement's text is empty if it cannot be determined.
+
+        None for a statement on a temporary object only, of which an earlier release's function writes a message too.
 
         Raises ValueError if the message was not written by ggshell's function in this transaction.
         """
         found = opened([self._secret], xid, content)
         if "string" in found:
             self._strings[xid] = found["string"]
+        if not found["objects"]:
+            return None
         for field in (UNSENT, UNCAPTURED):
             if field in found:
                 return TableReport(_object(found["objects"][0]).name, str(found[field]), field == UNSENT)

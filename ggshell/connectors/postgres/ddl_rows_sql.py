@@ -13,11 +13,14 @@ from typing import Final
 
 from ggshell.connectors.postgres.existing_rows_sql import TRY
 from ggshell.connectors.postgres.schema_trandata_sql import OWN, SCHEMA
+from ggshell.connectors.postgres.session import OWN_DDL, REPLICATED_DDL
 from ggshell.connectors.postgres.slot import PUBLICATION
 
 NOTE: Final = f"{SCHEMA}.note_rewrite"
 REPEAT: Final = f"{SCHEMA}.repeat_rows"
 UNSTABLE: Final = f"{SCHEMA}.depends_on_moment"
+FIRST_OF_USERS: Final = 16384
+"""The first OID of objects that are not PostgreSQL's own."""
 REWRITE_TRIGGER, ROWS_TRIGGER = "ggshell_rewrite", "ggshell_rows"
 
 CREATE_NOTE: Final = f"""
@@ -44,8 +47,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan
 DECLARE
   rewritten text := coalesce(current_setting('{SCHEMA}.rewritten', true), '');
   publication oid;
-  frames text;  -- the calls around the statement; empty if the client sent it
+  frames text := '';  -- the calls around the statement; empty if the client sent it
   computed boolean;
+  casts boolean := false;  -- a cast of a user calls a function whose result is not the same in every database
   top oid;
   part oid;
   kind "char";
@@ -57,11 +61,21 @@ BEGIN
   IF rewritten <> '' THEN
     PERFORM set_config('{SCHEMA}.rewritten', '', true);
   END IF;
-  IF 'on' IN (current_setting('{OWN}', true), current_setting('{SCHEMA}.own_ddl', true)) THEN
-    RETURN;
+  IF current_setting('{OWN}', true) = 'on' OR current_setting('{OWN_DDL}', true) IN ('on', '{REPLICATED_DDL}') THEN
+    RETURN;  -- a Replicat executes the rows of the source too
+  END IF;
+  IF rewritten <> '' THEN
+    GET DIAGNOSTICS frames = PG_CONTEXT;
+    frames := substr(frames, length(split_part(frames, E'\\n', 1)) + 2);
+    casts := EXISTS (SELECT FROM pg_cast k JOIN pg_proc f ON f.oid = k.castfunc
+                      WHERE k.oid >= {FIRST_OF_USERS} AND f.provolatile = 'v');
+    IF NOT casts AND rewritten ~ '^(,\\d+:4)+$' AND frames = '' AND current_query() !~* 'using' THEN
+      rewritten := '';  -- only other types of columns, without an expression: a target converts the rows the same way
+    END IF;
   END IF;
   IF rewritten = '' THEN
-    FOR part IN SELECT e.objid FROM pg_event_trigger_ddl_commands() e WHERE e.classid = 'pg_class'::regclass LOOP
+    FOR part IN SELECT e.objid FROM pg_event_trigger_ddl_commands() e
+                 WHERE e.classid = 'pg_class'::regclass AND starts_with(e.object_type, 'table') LOOP
       SELECT c.relhassubclass OR EXISTS (
                SELECT FROM pg_attribute a
                 WHERE a.attrelid = c.oid AND a.atthasmissing AND age(a.xmin) <= 0
@@ -78,8 +92,6 @@ BEGIN
   IF publication IS NULL THEN
     RETURN;
   END IF;
-  GET DIAGNOSTICS frames = PG_CONTEXT;
-  frames := substr(frames, length(split_part(frames, E'\\n', 1)) + 2);
   role := current_setting('session_replication_role');
   PERFORM set_config('{OWN}', 'on', true);
   FOR top, part IN
@@ -104,6 +116,7 @@ BEGIN
       SELECT FROM (SELECT top UNION SELECT relid FROM pg_partition_tree(top)) family (member)
        WHERE EXISTS (SELECT FROM regexp_matches(rewritten, ',' || member || ':(\\d+)', 'g') AS found (reasons)
                       WHERE reasons[1]::int & 2 <> 0
+                         OR reasons[1]::int & 4 <> 0 AND casts
                          OR reasons[1]::int & 4 <> 0 AND (frames <> '' OR current_query() ~* 'using')
                             AND {UNSTABLE} (frames || current_query()))
           OR EXISTS (SELECT FROM pg_attribute a JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ggshell.connectors.ddl_choice import UNDETERMINED, described
 from ggshell.connectors.postgres import ddl_capture_sql
 from ggshell.connectors.postgres.ddl_messages import DdlMessages, TableReport
 from ggshell.home.events import Severity
@@ -61,6 +62,8 @@ class DdlWatch:
             text = f"A message in the log that claims to be a DDL statement is ignored: {error}."
             self._tell(Severity.WARNING, "GGS-00582", text)
             return None
+        if found is None:
+            return None
         if isinstance(found, TableReport):
             self._report(found)
             return None
@@ -69,9 +72,8 @@ class DdlWatch:
             text = f"The text of CREATE TABLE {found.main.name} cannot be determined: the targets create it with its columns"
             self._tell(Severity.WARNING, "GGS-00587", f"{text} only. Add its constraints, defaults and indexes there.")
         if chosen is not None and not found.text:
-            kind, name, _ = found.main
-            text = f"The text of {found.tag} on {kind} {name} cannot be determined: run the statement on the targets."
-            self._tell(Severity.WARNING, "GGS-00583", text)
+            text = f"The text of {described(found)} cannot be determined: run the statement on the targets."
+            self._tell(Severity.WARNING, UNDETERMINED, text)
             return None
         return chosen
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ggshell.connectors.postgres import session
 from ggshell.connectors.postgres.copy_pump import Watch, pump
 from ggshell.connectors.postgres.load_books import LoadBooks
+from ggshell.connectors.postgres.lock_waits import NOT_AVAILABLE
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
+from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, WaitingDdlError
+from ggshell.pipeline.load.databases import LOCK_MILLISECONDS
 from ggshell.pipeline.load.tasks import CopyTask, Done, Failed, Moved, Report, RunTask, Task
-from ggshell.types import quote, quote_table
+from ggshell.types import TableName, quote, quote_table
 
 if TYPE_CHECKING:
     import psycopg
@@ -83,6 +85,7 @@ class _Job:
         self._channel = channel
         self._source: psycopg.Connection[Any] | None = None
         self._target: psycopg.Connection[Any] | None = None
+        self._locked: set[TableName] = set()
 
     def run(self, task: Task) -> Report:
         """Do a task. A failed one is rolled back, with both connections."""
@@ -91,7 +94,14 @@ class _Job:
         except GgsError as error:
             self._drop()
             full = any(each in error.message.lower() for each in _FULL)
-            return Failed(error.message, isinstance(error, ConnectionLostError) and not full, error.hint)
+            lost = isinstance(error, ConnectionLostError) and not full
+            return Failed(error.message, lost, error.hint, blocked=isinstance(error, WaitingDdlError))
+
+    def connect(self) -> None:
+        """Connect while LOAD prepares the first task; if that fails, the task will say why."""
+        with contextlib.suppress(GgsError):
+            self._reader()
+            self._writer()
 
     def _drop(self) -> None:
         for connection in (self._source, self._target):
@@ -105,8 +115,21 @@ class _Job:
             prepare_source(found)
             execute(found, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             execute(found, f"SET TRANSACTION SNAPSHOT '{self._setup.snapshot}'")
-            self._source = found
+            execute(found, f"SET lock_timeout = {LOCK_MILLISECONDS}")
+            self._source, self._locked = found, set()
         return self._source
+
+    def _lock(self, source: psycopg.Connection[Any], table: TableName) -> None:
+        """Lock a table that is read. Raises WaitingDdlError while DDL on it waits for the snapshot's lock."""
+        if table in self._locked:
+            return
+        try:
+            execute(source, f"LOCK TABLE ONLY {quote_table(table)} IN ACCESS SHARE MODE")
+        except DatabaseError as error:
+            if getattr(error.__cause__, "sqlstate", "") != NOT_AVAILABLE:
+                raise
+            raise WaitingDdlError(f"DDL of another session waits for the locks of LOAD on {table}") from error
+        self._locked.add(table)
 
     def _writer(self) -> psycopg.Connection[Any]:
         if self._target is None:
@@ -117,6 +140,7 @@ class _Job:
 
     def _copied(self, task: CopyTask) -> Report:
         source, target, began = self._reader(), self._writer(), time.monotonic()
+        self._lock(source, task.table)
         books = LoadBooks(target, self._setup.source_id)
         with _transaction(target):
             if not books.begin_part(task):
@@ -198,6 +222,7 @@ def main(descriptor: int) -> None:
     channel = Connection(descriptor)
     with contextlib.suppress(EOFError, ConnectionError):  # that process has ended
         job = _Job(channel.recv(), channel)
+        job.connect()
         while True:
             channel.send(job.run(channel.recv()))
 

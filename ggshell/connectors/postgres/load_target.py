@@ -17,7 +17,9 @@ _ONLY_SINCE: Final = 180_000
 """The version from which ANALYZE of a partitioned table can leave its partitions out."""
 _TABLES: Final = """
 SELECT n.nspname, c.relname, c.relkind::text, row_security_active(c.oid),
-       EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f' AND f.conrelid <> c.oid),
+       EXISTS (SELECT FROM pg_depend d JOIN pg_constraint f ON f.oid = d.objid
+                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.classid = 'pg_constraint'::regclass
+                  AND f.contype = 'f' AND f.confrelid = c.oid AND f.conrelid <> c.oid),  -- confrelid has no index
        EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgenabled <> 'D'),
        ARRAY(SELECT a.attname FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
               AND a.attgenerated = '' ORDER BY a.attnum),

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 3.0
 _LONGEST = 120
 _SHOWN = 3
-_NOT_AVAILABLE = "55P03"
+NOT_AVAILABLE = "55P03"
+"""The SQLSTATE of a lock that was not granted within lock_timeout."""
 _FACTS = """
 SELECT a.pid, coalesce(a.usename, ''), coalesce(extract(epoch FROM clock_timestamp() - a.xact_start), 0)::float8,
        coalesce(a.query, ''), coalesce(a.application_name, '')
@@ -68,11 +69,6 @@ def sessions(connection: psycopg.Connection[Any], pids: list[int]) -> list[Block
     return [BlockingSession(*row) for row in execute(connection, _FACTS, [pids])] if pids else []
 
 
-def limit(connection: psycopg.Connection[Any]) -> None:
-    """Limit lock waits to ``LOCK_SECONDS`` until the transaction ends."""
-    execute(connection, f"SET LOCAL lock_timeout = '{int(LOCK_SECONDS * 1000)}ms'")
-
-
 @contextmanager
 def explained(connection: psycopg.Connection[Any], table: TableName) -> Iterator[None]:
     """Run a block in a transaction. If it times out on a table's lock, raise ConflictError naming the holders."""
@@ -80,7 +76,7 @@ def explained(connection: psycopg.Connection[Any], table: TableName) -> Iterator
         with transaction(connection):
             yield
     except GgsError as error:
-        if getattr(error.__cause__, "sqlstate", "") != _NOT_AVAILABLE:
+        if getattr(error.__cause__, "sqlstate", "") != NOT_AVAILABLE:
             raise
         pids = {row[0] for row in execute(connection, _HOLDERS, [quote_table(table)])}
         found = sessions(connection, sorted(pids))

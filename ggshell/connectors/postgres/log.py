@@ -32,6 +32,7 @@ from ggshell.connectors.postgres.encode import encode_runs, make_ready
 from ggshell.connectors.postgres.history import UNKNOWN, History, require_same_history
 from ggshell.connectors.postgres.protocol import HEAD
 from ggshell.connectors.postgres.relations import Images, Keys, Relations, TableObserver, default_images, no_keys
+from ggshell.connectors.postgres.replicated import EVERYTHING, NOTHING, Replicated
 from ggshell.connectors.postgres.sequence_watch import SequenceWatch
 from ggshell.connectors.postgres.slot import PUBLICATION, SlotStatus, check_slot
 from ggshell.connectors.postgres.truncate_watch import TruncateWatch
@@ -77,6 +78,7 @@ class PostgresLog:
         ddl: DdlWatch | None = None,
         sequences: SequenceWatch | None = None,
         truncates: TruncateWatch | None = None,
+        replicated: Replicated = NOTHING,
     ) -> None:
         self._wire = stream
         self._inbox = inbox
@@ -88,6 +90,8 @@ class PostgresLog:
         self._sequences = sequences
         self._truncates = truncates or TruncateWatch(lambda *_: None)
         self._left_out: dict[int, list[partition_truncates.Noted]] = {}
+        self._replicated = replicated
+        self._taken = EVERYTHING  # of the transaction that is being received
         self._clock = clock
         self.history = UNKNOWN
         self._confirmed = start
@@ -119,6 +123,7 @@ class PostgresLog:
         ddl: DdlWatch | None = None,
         sequences: SequenceWatch | None = None,
         truncates: TruncateWatch | None = None,
+        replicated: Replicated = NOTHING,
     ) -> PostgresLog:
         """Open a slot for reading.
 
@@ -128,7 +133,7 @@ class PostgresLog:
         ``streams`` allows open transactions to arrive before their commit. ``observer`` is notified of what is not
         captured. ``begin`` is the position at which capture was asked to begin. ``ddl`` reads the messages of DDL
         statements, ``sequences`` those of sequences; without it they are ignored. ``truncates`` reads those of truncated
-        partitions.
+        partitions. ``replicated`` says what is captured of transactions with a replication origin.
 
         Raises CaptureError when the slot is lost, when it is ahead of ``durable`` (the rows between would be skipped
         silently), or when the server's history is not the known one; DatabaseError when the slot does not exist or is
@@ -137,17 +142,8 @@ class PostgresLog:
         truncates = truncates or TruncateWatch(lambda *_: None)
         control, status = _checked(conninfo, slot, durable, truncates)
         connection = session.connect(conninfo, replication=True, program="ggshell extract")
-        version = connection.info.server_version
-        options = {
-            "proto_version": "4" if version >= ORIGINS_SINCE else "2",
-            "publication_names": PUBLICATION,
-            "streaming": "on" if streams and version >= ORIGINS_SINCE else "off",
-            "messages": "true",
-        }
-        if version >= ORIGINS_SINCE:
-            options["origin"] = "none"
-        arguments = ", ".join(f"{name} '{value}'" for name, value in options.items())
-        command = f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(durable)} ({arguments})'
+        streams = streams and replicated.streams
+        command = _command(slot, durable, connection.info.server_version, replicated.origin, streams=streams)
         try:
             history = require_same_history(connection, known, durable, begin)
             stream, inbox = wire.start(connection, control, command)
@@ -156,7 +152,8 @@ class PostgresLog:
             control.close()
             raise
         relations = Relations(control, wanted, keys, images)
-        log = cls(stream, inbox, relations, durable, clock, observer or TableObserver(), ddl, sequences, truncates)
+        observer = observer or TableObserver()
+        log = cls(stream, inbox, relations, durable, clock, observer, ddl, sequences, truncates, replicated)
         log.history = history
         if holds:
             log._confirmed = status.confirmed
@@ -273,7 +270,7 @@ class PostgresLog:
     def _rows(self, frames: Frames, first: int, stop: int, cache: TransactionCache) -> None:
         """Add rows, which all belong to the transaction that is currently open."""
         transaction = self._streaming or self._current
-        if transaction is None:
+        if transaction is None or not self._taken.rows:
             return
         low = frames.edges[first]
         edges = np.array(frames.edges[first : stop + 1], dtype=np.int64)
@@ -307,14 +304,16 @@ class PostgresLog:
         """Handle log data that is not a row: begins, ends and definitions."""
         self._read = max(self._read, int.from_bytes(message[1:9], "big"))
         if kind == pgoutput.BEGIN:
-            self._begin = pgoutput.begin(message)
+            self._begin, self._taken = pgoutput.begin(message), EVERYTHING
             start = int.from_bytes(message[1:9], "big")
             self._current = cache.begin(self._begin.xid, start, self._begin.time)
         elif kind == pgoutput.COMMIT and self._begin is not None:
             self._current = None
             return self._commit(pgoutput.commit(message)._replace(xid=self._begin.xid), cache)
-        elif kind == pgoutput.ORIGIN and self._begin is not None:
-            self._leave_out(self._begin.xid, cache)
+        elif kind == pgoutput.ORIGIN and self._begin is not None and self._streaming is None:
+            self._taken = self._replicated
+            if not any(self._taken):
+                self._leave_out(self._begin.xid, cache)
         elif kind == pgoutput.RELATION:
             streaming = self._streaming
             relation = pgoutput.relation(message, streamed=streaming is not None)
@@ -324,7 +323,7 @@ class PostgresLog:
                 shape = self._relations.shapes[relation.relation]
                 self._observer.described(shape.definition.name, wanted=shape.wanted)
         elif kind == pgoutput.STREAM_START:
-            xid = int.from_bytes(message[pgoutput.PAYLOAD + 1 : pgoutput.PAYLOAD + 5], "big")
+            xid, self._taken = int.from_bytes(message[pgoutput.PAYLOAD + 1 : pgoutput.PAYLOAD + 5], "big"), EVERYTHING
             self._streaming = cache.begin(xid, int.from_bytes(message[1:9], "big"), self._clock.now())
         elif kind == pgoutput.STREAM_STOP:
             self._streaming = None
@@ -349,13 +348,13 @@ class PostgresLog:
         if transaction is None:
             return
         prefix, content = pgoutput.note(message, streamed=streamed)
-        if prefix == ddl_capture_sql.PREFIX:
+        if prefix == ddl_capture_sql.PREFIX and self._taken.ddl:
             self._ddl_record(message, content, transaction, cache)
         if prefix == sequence_values.PREFIX and self._sequences is not None:
             for value in self._sequences.values(transaction.xid, content):
                 number = self._relations.learn_object(sequence_definition(value.name))
                 self._add_record(message, pgoutput.SEQUENCE, number, encode_sequence(value), transaction, cache)
-        if prefix != partition_truncates.PREFIX:
+        if prefix != partition_truncates.PREFIX or not self._taken.rows:
             return
         noted = self._truncates.read(transaction.xid, pgoutput.note_lsn(message, streamed=streamed), content)
         if noted is None:
@@ -431,6 +430,20 @@ class PostgresLog:
     def _tell(self) -> None:
         self._told = self._clock.steady()
         self._wire.send(pgoutput.standby_status(self._confirmed, self._clock.now()))
+
+
+def _command(slot: str, durable: int, version: int, origin: str, *, streams: bool) -> str:
+    """The command that starts to read a slot. ``origin``: which transactions the server sends, from version 16."""
+    names_origin = version >= ORIGINS_SINCE
+    options = {
+        "proto_version": "4" if names_origin else "2",
+        "publication_names": PUBLICATION,
+        "streaming": "on" if streams and names_origin else "off",
+        "messages": "true",
+        **({"origin": origin} if names_origin else {}),
+    }
+    arguments = ", ".join(f"{name} '{value}'" for name, value in options.items())
+    return f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(durable)} ({arguments})'
 
 
 def _checked(conninfo: str, slot: str, durable: int, truncates: TruncateWatch) -> tuple[Any, SlotStatus]:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.connectors.postgres.load_books import SCHEMA
-from ggshell.errors import DatabaseError, NotFoundError
+from ggshell.errors import DatabaseError, NotFoundError, WaitingDdlError
+from ggshell.pipeline.load.databases import LOCK_MILLISECONDS
 
 PROGRAM: Final = "pg_dump"
 _SKIPPED: Final = re.compile(
@@ -88,13 +89,13 @@ def read_dump(fields: Mapping[str, str], snapshot: str, source: int, target: int
     program = find_program(source // 10_000, target // 10_000)
     common = [
         *("--snapshot", snapshot, "--schema-only", "--no-tablespaces", "--no-publications", "--no-subscriptions"),
-        *(f"--exclude-schema={SCHEMA}", *choice),
+        *(f"--exclude-schema={SCHEMA}", f"--lock-wait-timeout={LOCK_MILLISECONDS}", *choice),
     ]
     running = [
         _start(program, fields, [*common, "--section=pre-data", "--clean", "--if-exists"]),
         _start(program, fields, [*common, "--section=post-data"]),
     ]
-    texts = [_finished(each) for each in running]
+    texts = _finished(running)
     head, *before = _entries(texts[0])
     _, *after = _entries(texts[1])
     return Dump(tuple(filter(_wanted, before)), tuple(filter(_wanted, after)), _removal(head.text))
@@ -154,15 +155,19 @@ def _start(program: Path, fields: Mapping[str, str], options: Sequence[str]) -> 
     )
 
 
-def _finished(running: subprocess.Popen[str]) -> str:
-    output, errors = running.communicate()
-    if running.returncode:
+def _finished(running: Sequence[subprocess.Popen[str]]) -> list[str]:
+    """The outputs of all. Raises WaitingDdlError if one did not get its locks in time, DatabaseError if one failed."""
+    texts = [each.communicate() for each in running]
+    failed = [errors for each, (_, errors) in zip(running, texts, strict=True) if each.returncode]
+    if any("LOCK TABLE" in errors and "denied" not in errors for errors in failed):
+        raise WaitingDdlError("DDL of another session waits for the locks of LOAD")
+    if failed:
         raise DatabaseError(
-            f"pg_dump failed: {' '.join(errors.split())[:600]}",
+            f"pg_dump failed: {' '.join(failed[0].split())[:600]}",
             code="GGS-00743",
             hint="correct the cause and run LOAD again",
         )
-    return output
+    return [output for output, _ in texts]
 
 
 def find_program(source: int, target: int) -> Path:

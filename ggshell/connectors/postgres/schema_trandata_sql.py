@@ -44,8 +44,9 @@ KEYED: Final = """EXISTS (
 
 CREATE_FIT: Final = f"""
 CREATE OR REPLACE FUNCTION {FIT} (part oid, whole boolean) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $body$
+LANGUAGE plpgsql AS $body$
 -- Whether a table's replica identity lets a published table take UPDATE and DELETE; sets one that does where it is needed.
+-- Called by the function below only, which sets the settings.
 DECLARE
   present "char" := (SELECT relreplident FROM pg_class WHERE oid = part);
   generates boolean;
@@ -121,7 +122,8 @@ BEGIN
   IF publication IS NULL THEN
     RETURN;
   END IF;
-  FOR part, schema IN SELECT objid, schema_name FROM pg_event_trigger_ddl_commands() WHERE classid = 'pg_class'::regclass
+  FOR part, schema IN SELECT objid, schema_name FROM pg_event_trigger_ddl_commands()
+                       WHERE classid = 'pg_class'::regclass AND starts_with(object_type, 'table')  -- not its indexes
   LOOP
     SELECT CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END INTO top
       FROM pg_class c LEFT JOIN pg_publication_rel r ON r.prrelid = c.oid AND r.prpubid = publication

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LOGIN = re.compile(r"(?P<user>[^@/:\s]+)@(?P<host>/[^:]*|[^:/\s]+)(:(?P<port>\d+))?/(?P<db>[^/\s]+)")
 OWN_DDL: Final = "ggshell.own_ddl"
 """The setting that marks the sessions of ggshell: their DDL statements, such as those of ADD TRANDATA, are not captured."""
+REPLICATED_DDL: Final = "replicated"
+"""Its value for a statement that a Replicat executes: it is in the log, marked by the origin of its transaction."""
 _SESSION = (
     "-c timezone=UTC -c datestyle=ISO,MDY -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
     f" -c default_transaction_read_only=off -c {OWN_DDL}=on"

@@ -12,6 +12,7 @@ from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.history import History
 from ggshell.connectors.postgres.log import PostgresLog
 from ggshell.connectors.postgres.open_transactions import open_transactions
+from ggshell.connectors.postgres.replicated import Replicated
 from ggshell.connectors.postgres.sequence_watch import SequenceWatch
 from ggshell.connectors.postgres.slot import UNCAPTURED_CODE, uncaptured
 from ggshell.connectors.postgres.slot_watch import SlotWatch
@@ -56,6 +57,9 @@ class PostgresSource(SourceDatabase):
         self._ddl = None if parameters.ddl is None else DdlWatch(choice, context.report.event)
         takes = TableFilter(parameters.sequences, parameters.excludes)
         self._sequences = SequenceWatch(takes, context.report.event, context.clock) if parameters.sequences else None
+        rows = parameters.replicates
+        ddl = rows if parameters.ddl is None else parameters.ddl_options.replicates
+        self._replicated = Replicated(rows, ddl)
         self._streams, self._whole_until = True, -1
         self._control: Any = None
         self._database: dict[str, str] = {}
@@ -141,6 +145,7 @@ class PostgresSource(SourceDatabase):
             ddl=self._ddl,
             sequences=self._sequences,
             truncates=TruncateWatch(self._context.report.event),
+            replicated=self._replicated,
         )
         self._report_timeline(log.history)
         text = f"Capture begins after CSN {after.csn}, slot {self._slot}."

@@ -413,7 +413,7 @@ class PostgresTarget:
         if self._options.suppress_triggers:
             self._suppress_triggers(connection)
         self.origin = applier_session.take_origin(connection, self._origin_name, self._key)
-        self._ddl = DdlExecution(connection, self._wire)
+        self._ddl = DdlExecution(connection, self._wire, marked=self.origin is not None)
 
     def _suppress_triggers(self, connection: psycopg.Connection[Any]) -> None:
         try:

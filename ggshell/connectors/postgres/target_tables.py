@@ -58,7 +58,9 @@ SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oi
        ARRAY(SELECT DISTINCT ARRAY[n.nspname::text, p.relname::text]
                FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace
               WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confdeltype = 'c'),
-       EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
+       EXISTS (SELECT FROM pg_depend d JOIN pg_constraint f ON f.oid = d.objid
+                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.classid = 'pg_constraint'::regclass
+                  AND f.contype = 'f' AND f.confrelid = c.oid),  -- confrelid has no index
        EXISTS (SELECT FROM pg_constraint x WHERE x.conrelid = c.oid AND x.contype = 'x')
        OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique
                   AND (to_jsonb(i) @> '{"indnullsnotdistinct": true}' OR i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)),

@@ -5,16 +5,17 @@ For PostgreSQL this is the replica identity (which columns of the old row are lo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres import lock_waits, partition_truncates, schema_trandata_sql
 from ggshell.connectors.postgres.identity import Choice, Member, WantedIdentity, choose, members
-from ggshell.connectors.postgres.schema_trandata_sql import OWN
-from ggshell.connectors.postgres.session import execute, transaction
+from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.slot import PUBLICATION, ensure_publication
-from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, NotFoundError
+from ggshell.connectors.postgres.table_changes import Statement, TableChange, carry_out
+from ggshell.errors import DatabaseError, GgsError, NotFoundError
 from ggshell.types import TableName, quote, quote_table
 
 if TYPE_CHECKING:
@@ -204,19 +205,19 @@ def add_all(
     ensure_publication(connection)
     here, version, wanted = published(connection), connection.info.server_version, WantedIdentity(all_columns, keycols)
 
-    def add_one(parts: list[Member]) -> None:
+    def statements(parts: list[Member]) -> list[Statement]:
+        table = parts[0].table
         chosen = [(part, choose(part, wanted, version)) for part in parts]
-        for part, choice in chosen:
-            _set_identity(connection, part, choice)
-        if parts[0].kind == "p":
-            schema_trandata_sql.installed(connection)
-            _note_truncates(connection, parts)
-        if not here.has(parts[0].table):
-            quoted = quote_table(parts[0].table)
-            with lock_waits.explained(connection, parts[0].table):
-                execute(connection, f"ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY {quoted}")
+        found = [each for part, choice in chosen for each in _set_identity(part, choice)]
+        if not here.has(table):
+            found.append(Statement(table, f"ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY {quote_table(table)}"))
+        return found
 
-    return _each(connection, list(tables), add_one)
+    def note_truncates(parts: list[Member]) -> None:
+        schema_trandata_sql.installed(connection)
+        _note_truncates(connection, parts)
+
+    return _each(connection, list(tables), statements, note_truncates)
 
 
 def _note_truncates(connection: psycopg.Connection[Any], parts: list[Member]) -> None:
@@ -233,42 +234,45 @@ def delete_all(connection: psycopg.Connection[Any], tables: Iterable[TableName])
     """Stop publishing tables, and set their replica identity back to the default."""
     here = published(connection)
 
-    def delete_one(parts: list[Member]) -> None:
-        table = parts[0].table
+    def statements(parts: list[Member]) -> list[Statement]:
+        table, found = parts[0].table, []
         if (table.owner, table.name) in here.names:
-            with lock_waits.explained(connection, table):
-                execute(connection, f"ALTER PUBLICATION {PUBLICATION} DROP TABLE ONLY {quote_table(table)}")
+            found.append(Statement(table, f"ALTER PUBLICATION {PUBLICATION} DROP TABLE ONLY {quote_table(table)}"))
+        return found + [each for part in parts for each in _set_identity(part, Choice("default"))]
+
+    def remove_triggers(parts: list[Member]) -> None:
         for part in parts:
-            _set_identity(connection, part, Choice("default"))
             partition_truncates.remove(connection, part)
 
-    outcome = _each(connection, list(tables), delete_one)
+    outcome = _each(connection, list(tables), statements, remove_triggers)
     schema_trandata_sql.remove_unneeded(connection)
     return outcome
 
 
 def _each(
-    connection: psycopg.Connection[Any], tables: list[TableName], change: Callable[[list[Member]], None]
+    connection: psycopg.Connection[Any],
+    tables: list[TableName],
+    statements: Callable[[list[Member]], list[Statement]],
+    triggers: Callable[[list[Member]], None],
 ) -> TrandataOutcome:
-    """Change tables, each in its own transaction. Raises ConnectionLostError."""
+    """Change tables; ``triggers`` changes those of a partitioned table or a partition. Raises ConnectionLostError."""
     known = members(connection, tables)
-    before: dict[TableName, str] = {}
-    errors: list[GgsError] = []
+    changes: list[TableChange] = []
+    errors: dict[TableName, GgsError] = {}
     for table in tables:
         try:
             if table not in known:
                 raise _missing(table)
-            with transaction(connection):
-                lock_waits.limit(connection)
-                execute(connection, f"SELECT set_config('{OWN}', 'on', true)")
-                change(known[table])
-            before[table] = known[table][0].identity
-        except ConnectionLostError:
-            raise
+            parts = known[table]
+            first = functools.partial(triggers, parts) if parts[0].kind == "p" or parts[0].noted else None
+            changes.append(TableChange(table, statements(parts), first))
         except GgsError as error:
-            errors.append(_owned(connection, table, error))
-    after = info_all(connection, before)
-    return TrandataOutcome([state._replace(before=before[table]) for table, state in after.items()], errors)
+            errors[table] = error
+    for table, refusal in carry_out(connection, changes).items():
+        errors[table] = _owned(connection, table, refusal)
+    after = info_all(connection, [table for table in tables if table not in errors])
+    states = [state._replace(before=known[table][0].identity) for table, state in after.items()]
+    return TrandataOutcome(states, [errors[table] for table in tables if table in errors])
 
 
 def _owned(connection: psycopg.Connection[Any], table: TableName, error: GgsError) -> GgsError:
@@ -306,14 +310,13 @@ def _only(outcome: TrandataOutcome) -> Trandata:
     return outcome.states[0]
 
 
-def _set_identity(connection: psycopg.Connection[Any], part: Member, choice: Choice) -> None:
-    """Set the replica identity. Does nothing, and takes no lock, if it is already set."""
+def _set_identity(part: Member, choice: Choice) -> list[Statement]:
+    """The statement that sets the replica identity; none, so that no lock is taken, if it is already set."""
     index = part.identity_index
     if part.identity == choice.identity and (choice.identity != "index" or (index and index.name == choice.index_name)):
-        return
+        return []
     clause = choice.clause(quote(choice.index_name))
-    with lock_waits.explained(connection, part.table):
-        execute(connection, f"ALTER TABLE {quote_table(part.table)} REPLICA IDENTITY {clause}")
+    return [Statement(part.table, f"ALTER TABLE {quote_table(part.table)} REPLICA IDENTITY {clause}")]
 
 
 def require_logged(found: Trandata, columns: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from ggshell.pipeline.apply.groups import AnsweredOperation, BatchSpan
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.object_names import ObjectNames
 from ggshell.pipeline.apply.responses import Responses
-from ggshell.pipeline.apply.target import Refusal, Target
+from ggshell.pipeline.apply.target import DDL_REPORT, Refusal, Target
 from ggshell.record.ddl import DdlStatement
 from ggshell.record.ddl_responses import DdlResponse
 from ggshell.record.ddl_rules import DdlScope, scope_of
@@ -153,7 +153,7 @@ class DdlDelivery:
     def _report(self, statement: DdlStatement, scope: DdlScope, what: str) -> None:
         """Report a statement, with DDLOPTIONS REPORT."""
         if self._choices.reports:
-            self._noted("GGS-00579", f"{statement.tag}, scope {scope}, {what}: {_short(statement.text)}")
+            self._noted(DDL_REPORT, f"{statement.tag}, scope {scope}, {what}: {_short(statement.text)}")
 
     def _compare(self, statement: DdlStatement) -> None:
         """Report columns of the statement's table that differ in the target."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ggshell.errors import ApplyError
-from ggshell.pipeline.apply.error_rules import ErrorRules
-from ggshell.record.ddl import DdlStatement
-from ggshell.record.definition import TableDefinition
 from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
+    from ggshell.pipeline.apply.error_rules import ErrorRules
     from ggshell.record.change import ChangeBatch
+    from ggshell.record.ddl import DdlStatement
+    from ggshell.record.definition import TableDefinition
 
 
 class TargetColumn(NamedTuple):
@@ -21,7 +21,8 @@ class TargetColumn(NamedTuple):
     ``base_type``: the type without length or precision, to which a value is cast before it is compared; ``writable``: False
     for generated columns; ``comparable``: the type has an equality operator; ``exact``: equal values have the same text
     form (not so for numeric: 1.0 = 1.00); ``identity_always``: the database does not allow updates; ``holds``: if
-    ``type_name`` is a domain, its underlying type with length or precision (empty: ``type_name`` itself).
+    ``type_name`` is a domain, its underlying type with length or precision (empty: ``type_name`` itself); ``renewed``: an
+    update that does not set the column changes it (ON UPDATE CURRENT_TIMESTAMP).
     """
 
     name: str
@@ -32,6 +33,7 @@ class TargetColumn(NamedTuple):
     exact: bool = True
     identity_always: bool = False
     holds: str = ""
+    renewed: bool = False
 
 
 class ForeignKey(NamedTuple):
@@ -172,6 +174,8 @@ class Refusal(NamedTuple):
 
 Noted = Callable[[str, str], None]
 """Called with a message code and a text to report."""
+DDL_REPORT: Final = "GGS-00579"
+"""The code of what became of a DDL statement."""
 
 
 class TargetNames(Protocol):

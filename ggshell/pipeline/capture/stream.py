@@ -151,7 +151,7 @@ class Capture:
             self._ready.popleft()
             self._note(item)
             if new:
-                runs += _whole(item)
+                runs += whole_runs(item)
                 count += item.transaction.count
             item.transaction.close()
         return self._encoded(runs) if runs else None
@@ -210,7 +210,8 @@ class Capture:
             yield replace(held, pieces=(*held.pieces[:-1], replace(held.pieces[-1], ends=True)))
 
 
-def _whole(item: Committed) -> list[MessageRun]:
+def whole_runs(item: Committed) -> list[MessageRun]:
+    """The messages of a transaction that goes into one batch."""
     runs = list(item.transaction.runs(BATCH_MESSAGES))
     last = len(runs) - 1
     return [

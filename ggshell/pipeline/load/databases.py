@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from ggshell.pipeline.load.tasks import RunTask
 from ggshell.types import Csn, TableName
@@ -44,6 +44,14 @@ class Definitions(NamedTuple):
 
 
 NO_DEFINITIONS = Definitions((), (), "", "", frozenset())
+
+
+LOCK_MILLISECONDS: Final = 2000
+"""How long a job, or the program that reads the definitions, waits for its locks on tables of the source.
+
+The snapshot has locked the same tables, so they wait only for DDL that itself waits for the snapshot's locks. The server
+cannot notice that nothing goes on, and every later statement on the table would wait as well.
+"""
 
 
 class LoadSnapshot(Protocol):

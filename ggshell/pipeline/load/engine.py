@@ -22,8 +22,8 @@ from ggshell.pipeline.load.tasks import CopyTask, RunTask
 from ggshell.pipeline.load.work import Work
 from ggshell.types import TableName
 
-PART_BYTES: Final = 512 << 20
-"""A larger table is divided into parts of about this size."""
+LEAST_PART_BYTES: Final = 64 << 20
+MOST_PART_BYTES: Final = 512 << 20
 _SHOWN: Final = 10
 _AGAIN: Final = (
     "RESTART empties what an earlier load has written; empty other tables yourself, or name other tables in TABLE"
@@ -31,14 +31,14 @@ _AGAIN: Final = (
 
 
 class Loading(NamedTuple):
-    """A load that is about to begin. ``part_bytes``: how large a part of a table is."""
+    """A load that is about to begin. ``part_bytes``: how large a part of a table is; None to decide by the tables."""
 
     snapshot: LoadSnapshot
     target: LoadTarget
     request: LoadRequest
     work: Work
     now: Callable[[], float]
-    part_bytes: int = PART_BYTES
+    part_bytes: int | None = None
 
     def run(self) -> LoadOutcome:
         """Load everything. Raises DatabaseError, ConflictError, NotFoundError, ConnectionLostError, ProcessError."""
@@ -121,6 +121,7 @@ class Loading(NamedTuple):
     def _copies(self, tables: Sequence[SourceTable], known: Mapping[TableName, TableRecord]) -> list[CopyTask]:
         """The copies of the tables that are not complete. What an interrupted load has left of them is removed."""
         there = self.target.tables(each.name for each in tables)
+        size = self.part_bytes or part_size(tables, self.request.jobs)
         found: list[CopyTask] = []
         for table in tables:
             record = known.get(table.name)
@@ -129,11 +130,11 @@ class Loading(NamedTuple):
             if record is not None:
                 self.target.empty(table.name)
             self.target.books.forget_entries([_analysis(table.name)])
-            found += self._parts(table, there[table.name])
+            found += self._parts(table, there[table.name], size)
         return found
 
-    def _parts(self, table: SourceTable, there: TargetTable) -> list[CopyTask]:
-        count = max(1, math.ceil(table.bytes / self.part_bytes)) if self.snapshot.divides else 1
+    def _parts(self, table: SourceTable, there: TargetTable, size: int) -> list[CopyTask]:
+        count = max(1, math.ceil(table.bytes / size)) if self.snapshot.divides else 1
         count = min(count, max(1, table.blocks))
         task = CopyTask(
             table.name,
@@ -180,6 +181,14 @@ class Loading(NamedTuple):
             for name in self.snapshot.parents()
         ]
         return [*views, *parents, *self.snapshot.sequences(every=bool(definitions.sum))]
+
+
+def part_size(tables: Sequence[SourceTable], jobs: int) -> int:
+    """How many bytes of a table one task copies: a table that is larger than the share of one job is divided.
+
+    A whole table can be written frozen, so a table is not divided into small parts."""
+    share = math.ceil(sum(each.bytes for each in tables) / jobs)
+    return min(MOST_PART_BYTES, max(LEAST_PART_BYTES, share))
 
 
 def _analysis(table: TableName) -> str:

@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 5.0
 class Job:
     """One process. ``task``: what it works on; None if it is idle."""
 
-    def __init__(self, program: str, setup: Any) -> None:
+    def __init__(self, program: str) -> None:
         mine, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-P", "-m", program, str(theirs.fileno())]
@@ -31,14 +31,20 @@ class Job:
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
             )
         self.channel = Connection(mine.detach())
-        self.channel.send(setup)
         self.task: Task | None = None
+
+    def set_up(self, setup: Any) -> None:
+        """Tell the process what it needs for its tasks, once. Raises ProcessError if the process has ended."""
+        self._send(setup)
 
     def order(self, task: Task) -> None:
         """Begin a task. Raises ProcessError if the process has ended."""
         self.task = task
+        self._send(task)
+
+    def _send(self, what: Any) -> None:
         try:
-            self.channel.send(task)
+            self.channel.send(what)
         except OSError as error:
             raise self._ended() from error
 
@@ -77,17 +83,26 @@ class Pool:
     The first job starts at once, so that it is ready when the first task is known; each other one when a task needs it.
     """
 
-    def __init__(self, program: str, setup: Any, count: int) -> None:
+    def __init__(self, program: str, count: int) -> None:
         self._program = program
-        self._setup = setup
         self._count = count
+        self._setup: Any = None
         self._jobs = [self._started()]
+
+    def set_up(self, setup: Any) -> None:
+        """Tell every job what it needs, before the first task. Raises ProcessError."""
+        self._setup = setup
+        for job in self._jobs:
+            job.set_up(setup)
 
     def _started(self) -> Job:
         try:
-            return Job(self._program, self._setup)
+            job = Job(self._program)
         except OSError as error:
             raise ProcessError(f"a job of LOAD cannot be started: {os.strerror(error.errno or 0)}") from error
+        if self._setup is not None:
+            job.set_up(self._setup)
+        return job
 
     @property
     def full(self) -> bool:

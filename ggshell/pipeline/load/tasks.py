@@ -65,11 +65,15 @@ class Done(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A task was rolled back. ``lost``: because a connection was lost, so it can be tried again."""
+    """A task was rolled back. ``lost``: because a connection was lost, so it can be tried again.
+
+    ``blocked``: because DDL of another session waits for the locks of the snapshot, so another snapshot is needed.
+    """
 
     message: str
     lost: bool
     hint: str = ""
+    blocked: bool = False
 
 
 Report = Moved | Done | Failed

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from ggshell.errors import ConnectionLostError, DatabaseError
+from ggshell.errors import ConnectionLostError, DatabaseError, WaitingDdlError
 from ggshell.pipeline.load.databases import SourceTable
 from ggshell.pipeline.load.outcome import LoadProgress, Told
 from ggshell.pipeline.load.pool import Pool
@@ -67,6 +67,8 @@ class Work:
 
     def _failed(self, task: Task, report: Failed) -> None:
         self._attempts[task] += 1
+        if report.blocked:
+            raise WaitingDdlError(report.message)
         if not report.lost:
             raise DatabaseError(
                 f"{task.title}: {report.message}",

@@ -32,30 +32,30 @@ def every_reader_agrees(
     target: LakeTarget, table: TableName, columns: list[str], expected: Rows, spark: SparkSession | None = None
 ) -> None:
     """Fail unless all readers find the same rows in a table, in any order. ``spark`` None: without Spark."""
-    found = {name: sorted(rows, key=repr) for name, rows in _answers(target, table, columns, spark).items()}
+    tables = tables_of_readers(target, table, spark)
+    found = {name: sorted(_rows(rows, columns), key=repr) for name, rows in tables.items()}
     wanted = sorted(expected, key=repr)
     assert found == dict.fromkeys(found, wanted)
 
 
-def _answers(target: LakeTarget, table: TableName, columns: list[str], spark: SparkSession | None) -> dict[str, Rows]:
+def tables_of_readers(target: LakeTarget, table: TableName, spark: SparkSession | None = None) -> dict[str, pa.Table]:
+    """The rows of a table by reader, all with the types of the lake's own schema."""
     own = readable_table(target, str(table))
     read = [own.schema.empty_table(), *(pa.Table.from_batches(own.batches(each), own.schema) for each in own.files)]
     arrow = pa.concat_tables(read)
-    answers = {"the package's files": _rows(arrow, columns)}
+    answers = {"the package's files": arrow}
     library = read_table(target, table)
     if library is not None:
-        answers["the format's library"] = _rows(library.cast(arrow.schema), columns)
+        answers["the format's library"] = library.select(arrow.schema.names).cast(arrow.schema)
     extensions = duckdb_extensions()
     if isinstance(extensions, str):
         warnings.warn(f"DuckDB does not read this lake: {extensions}", stacklevel=3)
     else:
-        answers["DuckDB"] = _rows(
-            _duckdb(extensions, target, table).select(arrow.schema.names).cast(arrow.schema), columns
-        )
+        answers["DuckDB"] = _duckdb(extensions, target, table).select(arrow.schema.names).cast(arrow.schema)
     if spark is not None:
         register_lakes(spark)
         frame = spark.read.format("gglake").option("table", str(table)).load(f"{target.form}:{target.location}")
-        answers["Spark"] = _rows(frame.toArrow().cast(arrow.schema), columns)
+        answers["Spark"] = frame.toArrow().select(arrow.schema.names).cast(arrow.schema)
     return answers
 
 

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from lakes import PEOPLE, read_table
 from single_effects import RecordChange, Values
 
+from ggshell.connectors.lake.columns import Rules
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables, open_tables
 from ggshell.connectors.lake.net_effects import net_effects
-from ggshell.connectors.lake.rows import Rules, table_change
+from ggshell.connectors.lake.rows import table_change
 from ggshell.connectors.lake.target import LakeTarget, TableForm
 from ggshell.errors import ApplyError
 from ggshell.record.definition import Column, TableDefinition
@@ -47,9 +48,7 @@ class Tables:
         batch = LakeBatch(self._batch, TrailPosition(3, self._batch * 100))
         self.tables.reached(definition.name)
         held = self.tables.held(definition.name, batch)
-        change = table_change(
-            net_effects(arrays(definition, list(changes))), held, Rules(self.tables.fitting, self.tables.widens)
-        )
+        change = table_change([net_effects(arrays(definition, list(changes)))], held, Rules.of(self.tables))
         self.tables.apply(change, batch)
 
     def rows(self, definition: TableDefinition, *columns: str) -> list[tuple[Any, ...]]:

@@ -117,3 +117,75 @@ def test_all_columns_change_within_one_batch(lake: Lake) -> None:
         insert(ITEMS, "1", "a", "1", "1"), update(later, id="1", price="2"), insert(later, "2", "b", "3", "3")
     )
     assert changing.rows("id", "title", "price") == [(1, "a", Decimal("2.00")), (2, "b", Decimal("3.00"))]
+
+
+CODES = ITEMS._replace(columns=(ID, LABEL, PRICE._replace(type_name="text"), SIZE))
+
+
+@each_form
+def test_a_type_that_holds_all_values_replaces_the_former_one(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(CODES, "1", "a", "10", "1"), insert(CODES, "2", "b", "20.50", "2"))
+    changing.batch(update(ITEMS, id="1", price="11.00"))
+    assert changing.rows("id", "label", "price") == [(1, "a", Decimal("11.00")), (2, "b", Decimal("20.50"))]
+    assert changing.deliveries.messages == ["Rewriting hr.items: the type of price has changed."]
+
+
+@each_form
+def test_values_that_a_new_type_does_not_hold_stay_and_later_ones_have_a_column_of_their_own(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(CODES, "1", "a", "ten", "1"), insert(CODES, "2", "b", "20", "2"))
+    later = ITEMS._replace(columns=(ID, LABEL, PRICE._replace(type_name="integer"), SIZE))
+    changing.batch(update(later, id="2", price="21"), update(later, id="1", label="x"))
+    changing.batch(insert(later, "3", "c", "30", "3"), update(later, id="2", label="y"))
+    assert changing.rows("id", "label", "price", "price_int") == [
+        (1, "x", "ten", None),
+        (2, "y", "20", 21),
+        (3, "c", None, 30),
+    ]
+    assert set(changing.deliveries.messages) == {
+        "Column price of hr.items has another type at the source, which does not hold all values in the lake: "
+        "column price_int has the new values."
+    }
+    changing.batch(update(CODES, id="3", price="thirty"))
+    assert changing.rows("id", "price", "price_int")[2] == (3, "thirty", 30)
+
+
+@each_form
+def test_a_column_of_a_new_type_is_renamed_with_its_source(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(CODES, "1", "a", "ten", "1"))
+    number = PRICE._replace(type_name="integer")
+    changing.batch(insert(ITEMS._replace(columns=(ID, LABEL, number, SIZE)), "2", "b", "20", "2"))
+    changing.batch(insert(ITEMS._replace(columns=(ID, LABEL, number._replace(name="cost"), SIZE)), "3", "c", "30", "3"))
+    cost = [None, None, 30] if lake.form is TableForm.DELTA else [None, 20, 30]
+    assert [row[1] for row in changing.rows("id", "cost")] == cost
+    assert [row[1] for row in changing.rows("id", "price")] == ["ten", None, None]
+
+
+@each_form
+def test_the_name_of_another_column_is_not_taken_for_a_new_type(lake: Lake) -> None:
+    changing = Changing(lake)
+    own = Column("price_int", "text", 25, True, 5)
+    changing.batch(insert(CODES._replace(columns=(*CODES.columns, own)), "1", "a", "ten", "1", "own"))
+    later = (ID, LABEL, PRICE._replace(type_name="integer"), SIZE, own)
+    changing.batch(insert(ITEMS._replace(columns=later), "2", "b", "20", "2", "mine"))
+    assert changing.rows("id", "price", "price_int", "price_int_") == [(1, "ten", "own", None), (2, None, "mine", 20)]
+
+
+@each_form
+def test_a_value_that_its_type_does_not_hold_is_reported(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(ITEMS, "1", "a", "NaN", "NaN"), insert(ITEMS, "2", "b", None, None))
+    assert changing.rows("id", "price") == [(1, None), (2, None)]
+    assert changing.deliveries.messages == [
+        "Column price of hr.items has values that its type in the lake does not hold: they are NULL, and the log has them."
+    ]
+
+
+@each_form
+def test_a_number_with_more_decimal_places_than_digits_is_stored(lake: Lake) -> None:
+    changing = Changing(lake)
+    small = ITEMS._replace(columns=(ID, LABEL, PRICE._replace(type_name="numeric(2,5)"), SIZE))
+    changing.batch(insert(small, "1", "a", "0.00099", "1"))
+    assert changing.rows("id", "price") == [(1, Decimal("0.00099"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -133,6 +134,29 @@ def test_two_kinds_of_databases_replicate_to_each_other(sites: _Sites) -> None:
     counts = sites.run("STATS REPLICAT rep1, TOTAL", "STATS REPLICAT rep2, TOTAL")
     assert "accounts" in counts
     until("both directions show their lag", lambda: _lags(sites) == {True}, 30)
+
+
+def test_an_extract_of_mariadb_captures_what_a_replicat_applied_with_getreplicates(sites: _Sites) -> None:
+    sites.start()
+    sites.home.parameters("ext3").write_text(
+        f"EXTRACT ext3\nUSERIDALIAS maria\nGETREPLICATES\nEXTTRAIL ./dirdat/e3\nTABLE {sites.schema}.accounts;\n"
+    )
+    sites.run(
+        "DBLOGIN USERIDALIAS maria",
+        "ADD EXTRACT ext3, TRANLOG, BEGIN NOW",
+        "ADD EXTTRAIL ./dirdat/e3, EXTRACT ext3",
+        "START EXTRACT ext3",
+    )
+    sites.fetch(f"INSERT INTO {sites.schema}.accounts VALUES (1, 'north', 0, '2024-01-01')")
+    until("the row is in MariaDB", lambda: len(sites.rows()[1]) == 1)
+    execute(sites.mariadb, "INSERT INTO accounts VALUES (2, 'maria', 0, '2024-01-01')")
+
+    def counted(group: str, rows: int) -> bool:
+        found = sites.run(f"STATS EXTRACT {group}, TOTAL, TABLE {sites.schema}.accounts")
+        return re.search(rf"Total inserts +{rows}\.00", found) is not None
+
+    until("both rows are captured", lambda: counted("ext3", 2))
+    assert counted("ext2", 1)
 
 
 def _lags(sites: _Sites) -> set[bool]:

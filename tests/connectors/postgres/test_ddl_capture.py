@@ -417,3 +417,16 @@ def test_statements_of_functions_of_the_same_name_are_told_apart_or_made_from_co
     source.application.execute("select f(1)")
     assert texts(source.captured())[2:] == ['CREATE TABLE "s"."a" ("x" integer NOT NULL, "y" text)', "drop table a"]
     assert [text[:9] for text in source.told] == ["GGS-00587"]
+
+
+def test_a_statement_whose_text_cannot_be_determined_is_reported(source: Source) -> None:
+    body = "$$ ALTER TABLE s.orders ADD c int; $$"
+    source.application.execute(ORDERS)
+    source.application.execute(f"CREATE FUNCTION s.twice(int) RETURNS void LANGUAGE sql AS {body}")
+    source.application.execute(
+        f"CREATE FUNCTION s.twice(text) RETURNS void LANGUAGE sql AS {body.replace('c int', 'd int')}"
+    )
+    source.application.execute("SELECT s.twice(1)")
+    found = texts(source.captured())
+    assert not [text for text in found if "ADD c" in text and "FUNCTION" not in text]
+    assert [text for text in source.told if text.startswith("GGS-00583 The text of ALTER TABLE on TABLE s.orders")]

@@ -202,3 +202,23 @@ def test_a_transaction_of_200_000_rows_needs_little_memory(replicats: Replicats)
     with session.connect(replicats.dsn) as connection:
         assert connection.execute("SELECT count(*) FROM t").fetchall() == [(200_000,)]
     assert grown < 60_000
+
+
+def test_a_table_is_referenced_by_foreign_keys_of_any_table(south: str) -> None:
+    with session.connect(south) as connection:
+        for statement in (
+            "CREATE TABLE parent (id int PRIMARY KEY)",
+            "CREATE TABLE child (id int PRIMARY KEY REFERENCES parent)",
+            "CREATE TABLE tree (id int PRIMARY KEY, above int REFERENCES tree)",
+            "CREATE TABLE parted (x int, y int, PRIMARY KEY (x, y)) PARTITION BY RANGE (x)",
+            "CREATE TABLE parted_low PARTITION OF parted FOR VALUES FROM (0) TO (9)",
+            "CREATE TABLE leaf (x int, y int, FOREIGN KEY (x, y) REFERENCES parted)",
+        ):
+            connection.execute(statement)
+        found = {
+            name: target_table(connection, TableName("public", name))
+            for name in ("parent", "child", "tree", "parted", "parted_low", "leaf")
+        }
+    assert {name for name, table in found.items() if table and table.referenced} == {
+        *("parent", "tree", "parted", "parted_low")
+    }

@@ -233,15 +233,36 @@ def test_the_number_of_queries_does_not_grow_with_the_tables(
         asked.append(statement)
         return whole(connection, statement, parameters)
 
-    for module in ("trandata", "identity", "lock_waits", "slot"):
+    for module in ("trandata", "identity", "lock_waits", "slot", "table_changes"):
         monkeypatch.setattr(f"ggshell.connectors.postgres.{module}.execute", counted)
     assert len(trandata.add_all(source, names).states) == tables
-    assert sum(statement.startswith("ALTER PUBLICATION") for statement in asked) == tables
-    assert sum("FROM pg_" in statement for statement in asked) <= 7
+    assert sum(statement.count("ALTER PUBLICATION") for statement in asked) == tables
+    assert len(asked) <= 8
     assert not any("pg_publication_tables" in statement for statement in asked)
     asked.clear()
     assert all(state.enabled for state in trandata.info_all(source, names).values())
     assert len(asked) == 2
+
+
+def test_a_locked_and_a_refused_table_among_many_do_not_stop_the_others(
+    source: psycopg.Connection, north: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("lock_waits.LOCK_SECONDS", "table_changes.BATCH_LOCK_SECONDS"):
+        monkeypatch.setattr(f"ggshell.connectors.postgres.{name}", 0.01)
+    monkeypatch.setattr("ggshell.connectors.postgres.table_changes.BATCH", 8)
+    source.execute("".join(f"CREATE TABLE s.t{number:02} (id int);" for number in range(20)))
+    source.execute(f"CREATE TABLE s.t20 (v int, {GENERATED}); CREATE TABLE s.t21 (v int) PARTITION BY RANGE (v)")
+    names = [*describe.resolve(source, "s.*"), table("nowhere")]
+    with psycopg.connect(north) as other:
+        other.execute("LOCK TABLE s.t05 IN ACCESS SHARE MODE")
+        outcome = trandata.add_all(source, names)
+    assert [str(error).split("table ")[1].split()[0].rstrip(":,") for error in outcome.errors] == [
+        *("s.t05", "s.t20", "s.nowhere")
+    ]
+    assert [state.table.name for state in outcome.states] == [f"t{n:02}" for n in range(22) if n not in (5, 20)]
+    assert all(state.enabled and state.before == "default" for state in outcome.states)
+    assert len(trandata.delete_all(source, [state.table for state in outcome.states]).states) == 20
+    assert not members(source)
 
 
 def test_a_missing_table_is_named(source: psycopg.Connection) -> None:

@@ -27,3 +27,15 @@ INSERT INTO parts SELECT g, 'p' || g FROM generate_series(1, 20) g;
 CREATE INDEX ON parts (v);
 REINDEX TABLE parts;
 TRUNCATE parts_0;
+
+-- A type of a column changes without an expression: by a cast of the user that gives another result in each database, and
+-- by casts that depend on settings.
+CREATE TYPE single AS (a int);
+CREATE FUNCTION any_text(single) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN gen_random_uuid()::text; END $$;
+CREATE CAST (single AS text) WITH FUNCTION any_text(single) AS ASSIGNMENT;
+CREATE TABLE casted (id int PRIMARY KEY, v single, moment timestamp);
+INSERT INTO casted VALUES (1, '(1)', '2026-01-01'), (2, '(2)', '2026-07-01');
+SET TimeZone = 'Asia/Tokyo';
+ALTER TABLE casted ALTER moment TYPE timestamptz;
+RESET TimeZone;
+ALTER TABLE casted ALTER v TYPE text;

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import load_kit
 import psycopg
 import pytest
+from processes import until
+
+from ggshell.connectors.postgres import load_snapshot
+from ggshell.pipeline.load.work import Work
+
+WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'a'::regclass"
 
 
 @pytest.mark.parametrize("part_bytes", [1 << 30, 16 << 10], ids=["whole tables", "parts"])
@@ -66,3 +73,29 @@ def test_an_interrupted_statement_leaves_no_session(north: str, south: str) -> N
     with psycopg.connect(south) as connection:
         asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ggshell%'"
         assert connection.execute(asked).fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(load_snapshot.PostgresLoadSnapshot, "definitions"), (Work, "begin")],
+    ids=["definitions", "rows"],
+)
+def test_a_load_takes_another_snapshot_while_ddl_waits_for_its_locks(
+    north: str, south: str, owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, the statement would wait for the load, and the load for the statement: without end, unseen by the server."""
+    load_kit.sql(north, "CREATE TABLE a (id int PRIMARY KEY)", "INSERT INTO a VALUES (1)")
+    statement = threading.Thread(target=load_kit.sql, args=(north, "ALTER TABLE a ADD b int"))
+    real = getattr(owner, name)
+
+    def begun(self: object, *given: object) -> object:
+        """The first snapshot holds its locks; the jobs have not read yet."""
+        if statement.ident is None:
+            statement.start()
+            until("the statement waits", lambda: bool(load_kit.sql(north, WAITING)))
+        return real(self, *given)
+
+    monkeypatch.setattr(owner, name, begun)
+    load_kit.load(north, south, definitions=True)
+    statement.join(30)
+    assert load_kit.sql(south, "SELECT * FROM a") == [(1, None)]

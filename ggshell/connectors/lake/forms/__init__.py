@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
+from ggshell.connectors.lake.table_keys import KeyColumn
 from ggshell.connectors.lake.target import LakeTarget, TableForm
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts
 from ggshell.record.definition import TableDefinition
@@ -37,12 +38,14 @@ class LakeBatch(NamedTuple):
 class HeldTable(NamedTuple):
     """An existing current table: its columns, and a function that reads its rows by key, or all rows (None).
 
-    ``numbers``: the source's numbers of the columns (``Column.number``), as far as the form records them.
+    ``numbers``: the source's numbers of the columns (``Column.number``); ``key``: the columns whose values are in ``KEY``. An
+    earlier version did not record the key (None).
     """
 
     schema: pa.Schema
     rows: Callable[[pa.Array | None], pa.Table]
     numbers: Mapping[str, int] = MappingProxyType({})
+    key: tuple[KeyColumn, ...] | None = None
 
 
 class TableChange(NamedTuple):
@@ -52,8 +55,9 @@ class TableChange(NamedTuple):
     whose earlier rows go, which include the keys of ``rows`` and may be absent from the table; ``cleared``: all earlier rows
     go. ``added``: columns that the table does not have yet; ``renamed``: (old, new) names; ``widened``: columns, with their
     new names, whose type becomes a wider one; ``changed``: the names of columns whose type changes otherwise (then the table
-    is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``numbers``: the
-    source's numbers of the columns.
+    is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``moved``: (source's,
+    lake's) names of columns whose type does not hold the earlier values. ``nulled``: columns with a value that their type
+    cannot hold. ``rekeyed``: the table has another key now. ``numbers`` and ``key``: as in ``HeldTable``.
     """
 
     definition: TableDefinition
@@ -65,7 +69,11 @@ class TableChange(NamedTuple):
     renamed: tuple[tuple[str, str], ...] = ()
     widened: tuple[pa.Field, ...] = ()
     dropped: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
+    nulled: tuple[str, ...] = ()
+    rekeyed: bool = False
     numbers: Mapping[str, int] = MappingProxyType({})
+    key: tuple[KeyColumn, ...] = ()
 
 
 class LakeTables(Protocol):
@@ -90,6 +98,10 @@ class LakeTables(Protocol):
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Whether a column can take a wider type without a rewrite of the table."""
+
+    @property
+    def renames(self) -> bool:
+        """Whether a column can be renamed."""
 
     def log_layout(self, number: int) -> LogLayout:
         """Where tasks write the log of a batch. What an attempt without a commit has left is removed. Raises ApplyError."""

@@ -22,6 +22,7 @@ from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.delta_log import PARTITIONS, added_files, delta_layout
 from ggshell.connectors.lake.forms.delta_rows import DeltaRows, RowChange
 from ggshell.connectors.lake.forms.delta_state import Action, DeltaState
+from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.partitions import derived, field_values, fields_of, fields_text
 from ggshell.errors import ApplyError, StoreError
@@ -67,13 +68,19 @@ class DeltaTables:
         def found(keys: pa.Array | None) -> pa.Table:
             return (rows.every_row() if keys is None else rows.rows(keys)).select(schema.names)
 
-        return HeldTable(schema, found)
+        said = source_record(state.configuration)
+        return HeldTable(schema, found, said.numbers, said.key)
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Not all readers know the table feature for wider types."""
+        return False
+
+    @property
+    def renames(self) -> bool:
+        """A renamed column would need the table feature for names, which not all readers know."""
         return False
 
     def log_layout(self, number: int) -> LogLayout:
@@ -107,6 +114,7 @@ class DeltaTables:
         wanted: Mapping[str, str] = {
             _FIELDS: fields_text(fields),
             "delta.enableChangeDataFeed": str(layout.feed).lower(),
+            **record_properties(change),
         }
         if state.exists and state.schema == schema and wanted.items() <= state.configuration.items():
             return []

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
+from ggshell.connectors.lake.columns import plain
 from ggshell.connectors.lake.forms.deletion_vectors import Descriptor
-from ggshell.connectors.lake.rows import plain
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.errors import StoreError
 from ggshell.files import read_json

@@ -9,7 +9,6 @@ Each write is one catalog transaction, which also sets the table's property ``gg
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -33,16 +32,16 @@ from pyiceberg.transforms import Transform as IcebergTransform
 from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
 from sqlalchemy.exc import SQLAlchemyError
 
+from ggshell.connectors.lake.columns import is_wider
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.iceberg_catalog import LOG, catalog_of
 from ggshell.connectors.lake.forms.iceberg_log import append_files, iceberg_layout
 from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS
+from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
-from ggshell.connectors.lake.rows import is_wider
 from ggshell.connectors.lake.target import LakeTarget
 from ggshell.errors import ApplyError, DiskError
-from ggshell.files import read_json
 from ggshell.parameters.lake_tables import (
     DEFAULT_LAYOUTS,
     Compression,
@@ -56,8 +55,6 @@ from ggshell.types import TableName, TrailPosition
 
 ATTEMPTS = 10
 """How often a write is planned. Only maintenance, which commits rarely, writes to the same tables."""
-_NUMBERS = "ggshell.columns"
-"""The property of a table with the source's numbers of its columns."""
 _CODEC = "write.parquet.compression-codec"
 _PROPERTIES = {
     "commit.manifest-merge.enabled": "true",
@@ -94,11 +91,10 @@ class IcebergTables:
 
     def held(self, name: TableName, batch: LakeBatch) -> HeldTable | None:
         table = self._table(name)
-        return (
-            None
-            if table is None
-            else HeldTable(table.schema().as_arrow(), partial(self._held_rows, name, table), _numbers(table))
-        )
+        if table is None:
+            return None
+        said = source_record(table.properties)
+        return HeldTable(table.schema().as_arrow(), partial(self._held_rows, name, table), said.numbers, said.key)
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         """Iceberg has no small integers."""
@@ -106,6 +102,10 @@ class IcebergTables:
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         return is_wider(old, new)
+
+    @property
+    def renames(self) -> bool:
+        return True
 
     def log_layout(self, number: int) -> LogLayout:
         return iceberg_layout(self._log_table(), chosen(COLUMNS))
@@ -144,13 +144,13 @@ class IcebergTables:
             _partition(transaction, self._layouts.of(name))
             changes = RowChanges(transaction._table.io, self._index_folder(name), self._layouts.of(name))
             changes.replace(transaction, change.rows, None, _summary(batch))
-            _keep_numbers(transaction, change)
+            _keep_record(transaction, change)
             self._mark(transaction, batch)
 
     def _replace(self, table: Table, change: TableChange, batch: LakeBatch) -> None:
         with table.transaction() as transaction:
             _evolve(transaction, change)
-            _keep_numbers(transaction, change)
+            _keep_record(transaction, change)
             _keep_compression(transaction, self._layouts.of(change.definition.name))
             keys = None if change.cleared else change.replaced
             self._row_changes(change.definition.name, table).replace(transaction, change.rows, keys, _summary(batch))
@@ -223,15 +223,10 @@ def _again(table: Table, write: Callable[[], None]) -> None:
     write()
 
 
-def _numbers(table: Table) -> dict[str, int]:
-    """The source's numbers of a table's columns."""
-    return {str(name): int(number) for name, number in read_json(table.properties.get(_NUMBERS, "{}")).items()}
-
-
-def _keep_numbers(transaction: Transaction, change: TableChange) -> None:
-    text = json.dumps(dict(change.numbers))
-    if change.numbers and transaction.table_metadata.properties.get(_NUMBERS) != text:
-        transaction.set_properties({_NUMBERS: text})
+def _keep_record(transaction: Transaction, change: TableChange) -> None:
+    said, there = record_properties(change), transaction.table_metadata.properties
+    if not said.items() <= there.items():
+        transaction.set_properties(said)
 
 
 def _partition(transaction: Transaction, layout: TableLayout) -> None:

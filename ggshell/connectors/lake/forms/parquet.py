@@ -10,7 +10,6 @@ for the next batch. The commit names the valid version. The version before it is
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -24,18 +23,15 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ggshell.connectors.lake.clustering import sorted_by
+from ggshell.connectors.lake.columns import is_wider
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
+from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.partitions import Values, partitioned
-from ggshell.connectors.lake.rows import is_wider
 from ggshell.connectors.lake.store import LakeStore
-from ggshell.files import read_json
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, TableLayout
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
-
-_NUMBERS = b"ggshell.columns"
-"""The key of the schema's metadata with the source's numbers of the columns."""
 
 
 class ParquetTables:
@@ -53,14 +49,18 @@ class ParquetTables:
         if version is None:
             return None
         files = self._dataset(name, version)
-        numbers = read_json((files.schema.metadata or {}).get(_NUMBERS, b"{}"))
-        return HeldTable(files.schema, partial(_rows, files), numbers)
+        said = source_record({name.decode(): value.decode() for name, value in (files.schema.metadata or {}).items()})
+        return HeldTable(files.schema, partial(_rows, files), said.numbers, said.key)
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         return is_wider(old, new)
+
+    @property
+    def renames(self) -> bool:
+        return True
 
     def log_layout(self, number: int) -> LogLayout:
         folder = f"log/batch={number:012d}"
@@ -77,7 +77,7 @@ class ParquetTables:
         before = batch.versions.get(str(name))
         folder = version_folder(name, batch.number)
         self._store.delete_folder(folder)
-        schema = change.rows.schema.with_metadata({_NUMBERS: json.dumps(dict(change.numbers)).encode()})
+        schema = change.rows.schema.with_metadata(record_properties(change))
         kept = () if before is None or change.cleared else self._kept(change, before, schema)
         with VersionWriter(self._store, folder, schema, self._layouts.of(name)) as writer:
             for part in kept:

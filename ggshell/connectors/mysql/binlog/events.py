@@ -11,6 +11,8 @@ import zlib
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from ggshell.connectors.mysql.binlog.charsets import charset_of
+from ggshell.connectors.mysql.binlog.query_variables import QueryVariables, query_variables
 from ggshell.errors import CaptureError
 
 HEADER_SIZE: Final = 19
@@ -232,22 +234,34 @@ def mysql_gtid(event: bytes) -> TransactionBegin:
 
 
 class Query(NamedTuple):
-    """A statement in the log. ``error``: the number of the error it ended with on the source."""
+    """A statement in the log. ``error``: the number of the error it ended with on the source; ``variables``: of its session."""
 
     database: str
     text: str
     error: int
+    variables: QueryVariables = QueryVariables()
 
 
 def query(event: bytes) -> Query:
     """Read a query event, compressed or not."""
     _, _, length, error, variables = _QUERY.unpack_from(event, HEADER_SIZE)
-    place = HEADER_SIZE + _QUERY.size + variables
+    first = HEADER_SIZE + _QUERY.size
+    place = first + variables
     database = event[place : place + length].decode("utf-8", "replace")
     text = event[place + length + 1 :]
     if header(event).kind == EventType.QUERY_COMPRESSED:
         text = decompressed(text)
-    return Query(database, text.decode("utf-8", "replace"), error)
+    said = query_variables(event[first:place])
+    return Query(database, _decoded(text, said.charset), error, said)
+
+
+def _decoded(text: bytes, collation: int) -> str:
+    """The text of a statement, which is in the character set of its client."""
+    try:
+        charset = charset_of(collation)
+        return text.decode("utf-8", "replace") if charset.direct else charset.decode(text)
+    except CaptureError:  # not known, or not valid: the words of the statement are ASCII in every client's set
+        return text.decode("utf-8", "replace")
 
 
 def decompressed(data: bytes | memoryview) -> bytes:

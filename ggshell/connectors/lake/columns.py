@@ -1,0 +1,195 @@
+"""The columns of a current table, and how a batch changes them.
+
+Columns follow the source: a new column is added; a renamed one is renamed, if the source numbers its columns and the form can
+rename; one with a wider type is widened, if the form can; a dropped one keeps its values and is NULL in new rows. If a type has
+changed otherwise, the table is rewritten, provided that the new type holds each of its values. If not, the column stays as it
+is, and the values of the new type have a column of their own (``price_int``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ggshell.connectors.lake.forms import KEY, HeldTable, LakeTables, TableChange
+from ggshell.connectors.lake.net_effects import ColumnTexts
+from ggshell.connectors.lake.table_keys import key_columns
+from ggshell.errors import ApplyError
+from ggshell.query.values import arrow_type, spark_type, texts, typed
+from ggshell.record.definition import TableDefinition
+
+_WIDER = {
+    (pa.int16(), pa.int32()),
+    (pa.int16(), pa.int64()),
+    (pa.int32(), pa.int64()),
+    (pa.float32(), pa.float64()),
+}
+_PLAIN = {
+    **dict.fromkeys([pa.large_string(), pa.string_view()], pa.string()),
+    **dict.fromkeys([pa.large_binary(), pa.binary_view()], pa.binary()),
+}
+_NO_KEYS = pa.array([], pa.string())
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """A schema without large and view types: libraries return different ones, and not all functions accept them."""
+    return pa.schema([(field.name, _PLAIN.get(field.type, field.type)) for field in schema])
+
+
+class Rules(NamedTuple):
+    """What a form can do: the type that it has for an Arrow type, whether a column can be widened in place, or renamed."""
+
+    fitting: Callable[[pa.DataType], pa.DataType] = lambda kind: kind
+    widens: Callable[[pa.DataType, pa.DataType], bool] = lambda old, new: False
+    renames: bool = True
+
+    @classmethod
+    def of(cls, tables: LakeTables) -> Rules:
+        return cls(tables.fitting, tables.widens, tables.renames)
+
+
+def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether a type holds all values of another one, in the same kind of number: what formats can promote."""
+    if pa.types.is_decimal(old) and pa.types.is_decimal(new):
+        return bool(new.scale == old.scale and new.precision >= old.precision)
+    return (old, new) in _WIDER
+
+
+def evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules, *, has_rows: bool = True) -> TableChange:
+    """What a batch changes in the columns of a table; the rows of the result are empty.
+
+    ``has_rows``: rows that the table has before the batch remain. Raises ApplyError if a column has a reserved name.
+    """
+    if not definition.columns and held is not None:
+        return TableChange(
+            definition, plain(held.schema).empty_table(), _NO_KEYS, numbers=held.numbers, key=held.key or ()
+        )
+    wanted, key = _schema(definition, rules.fitting), key_columns(definition)
+    numbers = {column.name: column.number for column in definition.columns if column.number}
+    if held is None:
+        return TableChange(definition, wanted.empty_table(), _NO_KEYS, numbers=numbers, key=key)
+    renamed = _renamed(definition, held) if rules.renames else ()
+    names = dict(renamed)
+    there = {names.get(field.name, field.name): field.type for field in plain(held.schema)}
+    moved = _moved(wanted, there, _Values(held, names if has_rows else None), rules)
+    wanted = pa.schema([field.with_name(moved.get(field.name, field.name)) for field in wanted])
+    other = [field for field in wanted if there.get(field.name, field.type) != field.type]
+    widened = tuple(field for field in other if rules.widens(there[field.name], field.type))
+    added = tuple(field for field in wanted if field.name not in there)
+    schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
+    numbers = {moved.get(name, name): number for name, number in numbers.items()}
+    used = set(numbers.values())
+    kept = {names.get(name, name): number for name, number in held.numbers.items() if number not in used}
+    return TableChange(
+        definition,
+        schema.empty_table(),
+        _NO_KEYS,
+        added=added,
+        changed=tuple(field.name for field in other if field not in widened),
+        renamed=renamed,
+        widened=widened,
+        dropped=tuple(name for name in there if name not in wanted.names and name not in moved),
+        moved=tuple(moved.items()),
+        numbers={**kept, **numbers},
+        key=key,
+    )
+
+
+def placed(columns: Sequence[ColumnTexts], moved: Mapping[str, str]) -> tuple[ColumnTexts, ...]:
+    """Columns with the names that they have in the lake."""
+    return tuple(
+        each._replace(column=each.column._replace(name=moved.get(each.column.name, each.column.name)))
+        for each in columns
+    )
+
+
+def values_of(column: pa.Array, field: pa.Field) -> tuple[pa.Array, bool]:
+    """Values from the source's texts, and whether the type cannot hold some of them, which are then NULL."""
+    values = typed(column, field.type, field.name, strict=False)
+    return values, values.null_count > column.null_count
+
+
+def held_rows(held: HeldTable, keys: pa.Array | None, renamed: Mapping[str, str]) -> pa.Table:
+    """Rows of a table by key, or all rows (None), in its plain types and under the new names of renamed columns."""
+    found = held.rows(keys)
+    return found.cast(plain(found.schema)).rename_columns([renamed.get(name, name) for name in found.column_names])
+
+
+def retyped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Convert rows to a schema: missing columns are NULL, columns of another type are converted from their text."""
+    arrays = []
+    for field in schema:
+        if field.name not in rows.column_names:
+            arrays.append(pa.nulls(rows.num_rows, field.type))
+            continue
+        column = rows[field.name].combine_chunks()
+        if column.type != field.type and is_wider(column.type, field.type):
+            column = column.cast(field.type)
+        arrays.append(column if column.type == field.type else values_of(texts(column), field)[0])
+    return pa.table(arrays, schema=schema)
+
+
+class _Values:
+    """The values of a table, which are read when they are asked for. ``names``: those of renamed columns; None: no rows."""
+
+    def __init__(self, held: HeldTable, names: Mapping[str, str] | None) -> None:
+        self._held = held
+        self._names = names
+        self._rows: pa.Table | None = None
+
+    def fit(self, name: str, kind: pa.DataType) -> bool:
+        """Whether a type holds each value of a column."""
+        if self._names is None:
+            return True
+        if self._rows is None:
+            self._rows = held_rows(self._held, None, self._names)
+        _, lossy = values_of(texts(self._rows[name].combine_chunks()), pa.field(name, kind))
+        return not lossy
+
+
+def _moved(wanted: pa.Schema, there: Mapping[str, pa.DataType], values: _Values, rules: Rules) -> dict[str, str]:
+    """The columns whose values have a column of another name in the lake, because theirs has another type."""
+    found = {}
+    for field in wanted:
+        kind = there.get(field.name, field.type)
+        if kind == field.type or rules.widens(kind, field.type) or is_wider(kind, field.type):
+            continue
+        name = _free_name(field, wanted, there)
+        if name in there or not (field.type == pa.string() or values.fit(field.name, field.type)):
+            found[field.name] = name
+    return found
+
+
+def _free_name(field: pa.Field, wanted: pa.Schema, there: Mapping[str, pa.DataType]) -> str:
+    """The name of a column for the values of a type: always the same one, so that no record of it is necessary."""
+    name = f"{field.name}_{re.sub('[^a-z0-9]+', '_', spark_type(field.type)).strip('_')}"
+    while name in wanted.names or there.get(name, field.type) != field.type:
+        name += "_"
+    return name
+
+
+def _renamed(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:
+    """The columns whose number is that of a column that the source does not have any more."""
+    names = {column.name for column in definition.columns}
+    gone = {number: name for name, number in held.numbers.items() if name in held.schema.names and name not in names}
+    return tuple(
+        (gone[column.number], column.name)
+        for column in definition.columns
+        if column.number in gone and column.name not in held.schema.names
+    )
+
+
+def _schema(definition: TableDefinition, fit: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
+    if any(column.name == KEY for column in definition.columns):
+        raise ApplyError(
+            f"column {KEY} of {definition.name} has a name that is reserved for the lake", hint="exclude the table"
+        )
+    own = [(column.name, fit(arrow_type(column.type_name))) for column in definition.columns]
+    return pa.schema([(KEY, pa.string()), *own])
+
+
+def _type(schema: pa.Schema, name: str, otherwise: pa.DataType) -> pa.DataType:
+    return schema.field(name).type if name in schema.names else otherwise

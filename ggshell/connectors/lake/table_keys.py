@@ -1,0 +1,40 @@
+"""The key of a table, and the text that identifies each of its rows in the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ggshell.record.definition import TableDefinition
+
+_SEPARATOR, _NULL = "\x01", "\x02"
+
+
+class KeyColumn(NamedTuple):
+    """A column of a key: its name at the source, and its number there (``Column.number``)."""
+
+    name: str
+    number: int = 0
+
+
+def key_columns(definition: TableDefinition) -> tuple[KeyColumn, ...]:
+    """The columns of a table's key; none if it has no key."""
+    columns = definition.columns
+    return tuple(KeyColumn(columns[index].name, columns[index].number) for index in definition.key)
+
+
+def is_same_key(first: Sequence[KeyColumn], second: Sequence[KeyColumn]) -> bool:
+    """Whether two keys have the same columns. A column is the same one if its number is; without numbers, if its name is."""
+    return len(first) == len(second) and all(
+        ours.number == theirs.number if ours.number and theirs.number else ours.name == theirs.name
+        for ours, theirs in zip(first, second, strict=True)
+    )
+
+
+def joined_key(columns: Sequence[pa.Array]) -> pa.Array:
+    """The keys of rows from the texts of their columns. NULL and an empty text are different keys."""
+    plain = [each.fill_null(_NULL) for each in columns]
+    return plain[0] if len(plain) == 1 else pc.binary_join_element_wise(*plain, _SEPARATOR)

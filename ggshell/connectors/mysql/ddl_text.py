@@ -1,0 +1,219 @@
+"""DDL of MariaDB and MySQL: which statement a text is, the objects that it names, and the same text with other names.
+
+Both sides need it: an Extract describes the statements of the log, and a Replicat renames their objects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from ggshell.connectors.mysql.session import quote_name
+from ggshell.pipeline.apply.target import TargetNames
+from ggshell.record.ddl import DdlObject
+from ggshell.types import TableName
+
+ANSI_QUOTES: Final = 1 << 2
+NO_BACKSLASH_ESCAPES: Final = 1 << 20
+"""Bits of ``sql_mode`` that change how a text is read."""
+_TOKEN = re.compile(
+    r"(?P<space>\s+|/\*M?!\d*|\*/|/\*.*?\*/|(?:--(?=\s|\Z)|\#)[^\n]*)"
+    r"|(?P<name>`(?:[^`]|``)*`)"
+    r"|(?P<double>\"(?:[^\"\\]|\\.|\"\")*\")"
+    r"|(?P<text>'(?:[^'\\]|\\.|'')*')"
+    r"|(?P<word>[\w$]+)"
+    r"|(?P<sign>.)",
+    re.DOTALL,
+)
+_PLAIN_TOKEN = re.compile(_TOKEN.pattern.replace(r"[^\"\\]|\\.", r"[^\"]").replace(r"[^'\\]|\\.", "[^']"), re.DOTALL)
+"""With NO_BACKSLASH_ESCAPES."""
+_FIRST: Final = frozenset({"CREATE", "ALTER", "DROP", "RENAME"})
+_TABLES: Final = frozenset({"TABLE", "TABLES"})
+_KINDS: Final = _TABLES | {
+    "INDEX",
+    "VIEW",
+    "PROCEDURE",
+    "FUNCTION",
+    "TRIGGER",
+    "EVENT",
+    "SEQUENCE",
+    "PACKAGE",
+    "DATABASE",
+    "SCHEMA",
+}
+_OF_SERVER: Final = frozenset({"USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE", "INSTANCE", "RESOURCE", "UNDO"})
+"""Objects of a whole server: their statements are not replicated."""
+_DATABASE_OPTIONS: Final = frozenset({"CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "READ"})
+"""Words after ALTER DATABASE without a name, which means the database of the session."""
+_TO: Final = frozenset({"TO", "AS"})
+_LISTS: Final = frozenset({"TABLE", "VIEW", "SEQUENCE"})
+"""Kinds of which one DROP can name several."""
+
+
+class _Kind(Enum):
+    WORD = auto()
+    NAME = auto()
+    TEXT = auto()
+    SIGN = auto()
+
+
+class _Token(NamedTuple):
+    """``word``: in upper case, empty for what is quoted; ``name``: as an identifier; ``start``, ``end``: its place."""
+
+    kind: _Kind
+    word: str
+    name: str
+    start: int
+    end: int
+
+
+class NamedObject(NamedTuple):
+    """An object that a statement names, and where: ``text[start:end]``, with its database if it is there."""
+
+    name: TableName
+    start: int
+    end: int
+
+
+class DdlText(NamedTuple):
+    """A statement: its command (``CREATE TABLE``), its objects, and all places with the names of tables or such objects."""
+
+    tag: str
+    objects: tuple[DdlObject, ...]
+    places: tuple[NamedObject, ...]
+
+
+def ddl_text(text: str, database: str, sql_mode: int = 0) -> DdlText | None:
+    """Read a statement that was executed in a database; None if it is not DDL of an object of a database."""
+    found = list(_tokens(text, sql_mode))
+    if not found or found[0].word not in _FIRST:
+        return None
+    at = next((place for place, token in enumerate(found) if token.word in _KINDS | _OF_SERVER), 0)
+    kind = found[at].word
+    if not at or kind in _OF_SERVER or any(token.word == "TEMPORARY" for token in found[1:at]):
+        return None
+    kind = {"TABLES": "TABLE", "SCHEMA": "DATABASE"}.get(kind, kind)
+    if kind == "DATABASE" and (at + 1 == len(found) or found[at + 1].word in _DATABASE_OPTIONS):
+        return DdlText("ALTER DATABASE", (DdlObject(kind, TableName("", database)),), ())
+    places = list(_named(found, at + 1, kind, database))
+    if not places:
+        return None
+    first = found[0].word
+    others = list(_others(found, at, kind, database, places[0].end))
+    tag = f"{'ALTER' if first == 'RENAME' else first} {kind}"
+    objects = _objects(found, kind, places, others)
+    return DdlText(tag, objects, (*(() if kind == "INDEX" else places), *others))
+
+
+def renamed(text: str, found: DdlText, names: TargetNames, sql_mode: int = 0) -> str:
+    """The text with the names that its objects have in the target, and with the target names of databases."""
+    spans = {}
+    for name, start, end in found.places:
+        target = _target(name, found.objects[0].kind, names)
+        if target != name:
+            spans[start] = end, ".".join(quote_name(part) for part in target if part)
+    taken = {start for _, start, _ in found.places}
+    for before, dot, _ in _triples(list(_tokens(text, sql_mode))):
+        schema = names.schema(before.name)
+        if dot.name == "." and before.start not in taken and schema != before.name:
+            spans[before.start] = before.end, quote_name(schema)
+    parts, place = list[str](), 0
+    for start, (end, new) in sorted(spans.items()):
+        parts += [text[place:start], new]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
+def _target(name: TableName, kind: str, names: TargetNames) -> TableName:
+    if kind == "DATABASE":
+        return TableName("", names.schema(name.name))
+    return names.table(name) if kind in ("TABLE", "INDEX") else names.other(name)
+
+
+def _tokens(text: str, sql_mode: int) -> Iterator[_Token]:
+    pattern = _PLAIN_TOKEN if sql_mode & NO_BACKSLASH_ESCAPES else _TOKEN
+    for match in pattern.finditer(text):
+        whole, kind = match[0], match.lastgroup
+        if kind == "space":
+            continue
+        if kind == "name" or (kind == "double" and sql_mode & ANSI_QUOTES):
+            quote = whole[0]
+            yield _Token(_Kind.NAME, "", whole[1:-1].replace(quote * 2, quote), *match.span())
+        elif kind == "word":
+            yield _Token(_Kind.WORD, whole.upper(), whole, *match.span())
+        else:
+            yield _Token(_Kind.SIGN if kind == "sign" else _Kind.TEXT, "", whole, *match.span())
+
+
+def _triples(found: Sequence[_Token]) -> Iterator[tuple[_Token, _Token, _Token]]:
+    return zip(found, found[1:], found[2:], strict=False)
+
+
+def _named(found: Sequence[_Token], at: int, kind: str, database: str) -> Iterator[NamedObject]:
+    """The objects of the statement; of RENAME TABLE each old and new name."""
+    if kind == "PACKAGE" and at < len(found) and found[at].word == "BODY":
+        at += 1
+    while True:
+        while at < len(found) and found[at].word in ("IF", "NOT", "EXISTS"):
+            at += 1
+        name = _name(found, at, "" if kind == "DATABASE" else database)
+        if name is None:
+            return
+        yield name
+        at = next(place for place, token in enumerate(found) if token.end == name.end) + 1
+        if kind == "INDEX":
+            return
+        if found[0].word == "RENAME":
+            at = 1 + next(
+                (n for n in range(at, len(found)) if found[n].word == "TO" or found[n].name == ","), len(found)
+            )
+        elif found[0].word == "DROP" and kind in _LISTS and at < len(found) and found[at].name == ",":
+            at += 1
+        else:
+            return
+
+
+def _name(found: Sequence[_Token], at: int, database: str) -> NamedObject | None:
+    """The name at a place, with or without its database."""
+    if at >= len(found) or found[at].kind not in (_Kind.WORD, _Kind.NAME):
+        return None
+    first = found[at]
+    if at + 2 < len(found) and found[at + 1].name == "." and found[at + 2].kind in (_Kind.WORD, _Kind.NAME):
+        return NamedObject(TableName(first.name, found[at + 2].name), first.start, found[at + 2].end)
+    return NamedObject(TableName(database, first.name), first.start, first.end)
+
+
+def _objects(
+    found: Sequence[_Token], kind: str, places: Sequence[NamedObject], others: Sequence[NamedObject]
+) -> tuple[DdlObject, ...]:
+    """The objects of a statement. A table that is renamed is found under its new name, as in other databases."""
+    if kind in ("INDEX", "TRIGGER"):
+        return (DdlObject(kind, places[0].name, others[0].name if others else None),)
+    if kind != "TABLE":
+        return tuple(DdlObject(kind, each.name) for each in places)
+    renames = {after.start for before, to, after in _triples(found) if before.word == "RENAME" and to.word in _TO}
+    new = [each for each in others if each.start in renames]
+    chosen = places[1::2] if found[0].word == "RENAME" else new or places
+    return tuple(DdlObject(kind, each.name, each.name) for each in chosen)
+
+
+def _others(found: Sequence[_Token], at: int, kind: str, database: str, end: int) -> Iterator[NamedObject]:
+    """The tables that a statement names besides its objects: of an index or a trigger, of a foreign key, of LIKE and RENAME.
+
+    ``end``: of the name of the object.
+    """
+    for place in range(at + 1, len(found) - 1):
+        word, before = found[place].word, found[place - 1]
+        if kind in ("INDEX", "TRIGGER"):
+            counts = word == "ON"
+        elif word == "LIKE":
+            counts = end in (before.end, found[place - 2].end if before.name == "(" else -1)
+        else:
+            counts = kind == "TABLE" and (word == "REFERENCES" or (word in _TO and before.word == "RENAME"))
+        name = _name(found, place + 1, database) if counts else None
+        if name is not None:
+            yield name
+            if kind in ("INDEX", "TRIGGER"):
+                return
