@@ -91,9 +91,14 @@ def attempt(context: GroupContext, action: Callable[[], T]) -> T | None:
 
 
 def _pause(context: GroupContext, backoff: Backoff, error: ConnectionLostError) -> None:
+    _wait(context, announce(context, backoff, error))
+
+
+def announce(context: GroupContext, backoff: Backoff, error: ConnectionLostError) -> float:
+    """Report an error after which the next attempt comes; returns the seconds until then."""
     pause = backoff.next()
     context.report.event(Severity.WARNING, error.code, f"{error} - retrying in {pause:g} seconds.")
-    _wait(context, pause)
+    return pause
 
 
 def connected(context: GroupContext, backoff: Backoff) -> None:

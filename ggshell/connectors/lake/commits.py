@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
+from uuid import uuid4
 
 from ggshell.clock import Clock
 from ggshell.connectors.lake.credentials import applied, group_environment
@@ -97,6 +98,7 @@ class CommitLog:
         self.location = target.location
         self.group = group.upper()
         self.root = f"_ggshell/{self.group}"
+        self._writer = str(uuid4())
         self.store = None if target.is_located_by_catalog else LakeStore(target.location)
         self._form = target.form
         self._files: CommitFiles
@@ -179,7 +181,7 @@ class CommitLog:
 
     def add(self, commit: LakeCommit) -> None:
         """Commit a batch. Raises ConflictError if another process has committed it, DiskError, ConnectionLostError."""
-        if not self._files.create(_name(commit.batch), _encoded(commit, self._form)):
+        if not self._files.create(_name(commit.batch), _encoded(commit, self._form, self._writer)):
             raise ConflictError(
                 f"batch {commit.batch} of lake {self.location} was committed by another process",
                 hint=f"make sure that REPLICAT {self.group} runs in one home only, then START it",
@@ -192,7 +194,8 @@ def _name(batch: int) -> str:
     return f"{batch:012d}.json"
 
 
-def _encoded(commit: LakeCommit, form: TableForm) -> bytes:
+def _encoded(commit: LakeCommit, form: TableForm, writer: str) -> bytes:
+    """A commit as JSON. ``writer``: different for each process, so that a process recognizes a commit as its own."""
     said = {
         "batch": commit.batch,
         "seqno": commit.position.seqno,
@@ -203,6 +206,7 @@ def _encoded(commit: LakeCommit, form: TableForm) -> bytes:
         "rows": commit.rows,
         "tables": dict(commit.tables),
         "form": form,
+        "writer": writer,
     }
     return json.dumps(said).encode()
 

@@ -16,6 +16,7 @@ from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.net_effects import NetEffects, of_one_key
 from ggshell.connectors.lake.rows import table_change, version_change
 from ggshell.connectors.lake.slices import SlicePart, SliceTask
+from ggshell.errors import StoreError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts
 from ggshell.query.trail_read import HomeKeys
 from ggshell.record.operation import IoType
@@ -38,6 +39,13 @@ class TableEffects(NamedTuple):
         """Whether the table has a key, so that it can have a current state."""
         definitions = [each.definition for each in self.net] + [each.changes.definition for each in self.versions]
         return any(definition.key for definition in definitions)
+
+
+class Attempt(NamedTuple):
+    """A commit that was begun, and the rows by table and operation that it has."""
+
+    commit: LakeCommit
+    counts: Mapping[tuple[TableName, int], int]
 
 
 class LakeDelivery:
@@ -72,9 +80,14 @@ class LakeDelivery:
         self._layouts = layouts
         self._explained: set[TableName] = set()
         self._said: set[str] = set()
+        self._attempt: Attempt | None = None
 
     def write(self, run: Run, number: int) -> None:
-        """Write a batch unless it is already committed. Raises ApplyError, DiskError, TrailError."""
+        """Write a batch unless it is already committed. Raises ApplyError, DiskError, TrailError.
+
+        After ConnectionLostError it can be called again: whatever the store has of the batch is found or written over.
+        """
+        self._settle()
         done = self.committed
         if done is not None and number <= done.batch:
             return
@@ -101,9 +114,18 @@ class LakeDelivery:
         self._log.sync()
         if done is not None:
             self._log.require_there(done)
+        self._attempt = Attempt(commit, counts)
         self._log.add(commit)
-        self.committed = commit
-        for (name, io_type), count in counts.items():
+        self._complete(self._attempt)
+
+    def _settle(self) -> None:
+        """Find out whether the last commit was stored, if the store has not said so."""
+        if self._attempt is not None and self._log.latest() == self._attempt.commit:
+            self._complete(self._attempt)
+
+    def _complete(self, attempt: Attempt) -> None:
+        self.committed, self._attempt = attempt.commit, None
+        for (name, io_type), count in attempt.counts.items():
             if io_type != IoType.SEQUENCE_OP:
                 self._count(name, io_type, count)
 
@@ -131,6 +153,12 @@ class LakeDelivery:
     def _change(self, name: TableName, found: TableEffects, batch: LakeBatch, versions: dict[str, int]) -> None:
         """Write the change of a table's current rows."""
         held = self._tables.held(name, batch)
+        if held is None and str(name) in batch.versions:
+            raise StoreError(
+                f"lake {self._log.location} no longer contains table {name}, which has changed in batch"
+                f" {batch.versions[str(name)]}",
+                hint="restore it, or deliver the table to another lake",
+            )
         if held is None and not found.has_key:
             return
         rules = Rules.of(self._tables)

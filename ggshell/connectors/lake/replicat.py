@@ -18,12 +18,14 @@ from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.credentials import lake_environment
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import open_tables
+from ggshell.connectors.lake.outages import Outage, errors_by_cause
 from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.progress import ReadingProgress
+from ggshell.groups.reconnecting import attempt
 from ggshell.groups.start_position import StartPosition
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.events import Severity
@@ -56,7 +58,9 @@ def run(home: Home, group: str) -> int:
 
 
 def _body(context: GroupContext) -> None:
-    LakeReplicat(context).run()
+    replicat = LakeReplicat(context)
+    if attempt(context, replicat.open):
+        replicat.run()
 
 
 class LakeReplicat:
@@ -80,19 +84,10 @@ class LakeReplicat:
         )
         self._target = lake_target(context.home, checkpoint.options.target)
         os.environ.update(lake_environment(context.home, parameters.login, self._target))
-        self._log = CommitLog(self._target, context.group)
-        require_lake(self._log, checkpoint)
-        self._log.claim()
+        self._parameters = parameters
         self._held = contextlib.ExitStack()
-        self._held.enter_context(self._log.held())
-        cache = index_cache(context.home, context.group)
-        tables = open_tables(self._target, context.group, cache, parameters.layouts)
+        self._outage = Outage(context, self._target)
         self._keys = HomeKeys.of(context.home, wallet_of(context.home))
-        asked = StartPosition.of(checkpoint.options)
-        least = asked.least if asked is not None and asked.csn else None
-        self._delivery = LakeDelivery(
-            tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, parameters.layouts
-        )
         self._latency = parameters.latency
         self._saved: LakeCommit | None = None
         self._refused: GgsError | None = None
@@ -104,8 +99,25 @@ class LakeReplicat:
         self._session = WarmSession(settings, context.home.root / "dirrpt" / "spark.log")
         self._spark: SparkSession | None = None
         self._began = 0.0
-        context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._progress.lag_answer(busy=True))
+        context.verb("STATUS", lambda _: self._waiting(), live=lambda _: self._waiting())
+
+    def open(self) -> bool:
+        """Open the lake. Raises ConnectionLostError if its store or its catalog does not answer. Returns True."""
+        context, layouts = self._context, self._parameters.layouts
+        with self._outage.noted(), errors_by_cause(self._target):
+            self._log = CommitLog(self._target, context.group)
+            require_lake(self._log, context.checkpoint)
+            self._log.claim()
+            self._held.enter_context(self._log.held())
+            tables = open_tables(self._target, context.group, index_cache(context.home, context.group), layouts)
+            asked = StartPosition.of(context.checkpoint.options)
+            least = asked.least if asked is not None and asked.csn else None
+            self._delivery = LakeDelivery(
+                tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, layouts
+            )
+        context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._lag(busy=True))
         context.verb("STATUS", lambda _: self._status())
+        return True
 
     def run(self) -> None:
         """Deliver until stopped. Raises the error of a batch, or ConnectionLostError if Spark has ended."""
@@ -126,6 +138,9 @@ class LakeReplicat:
                     " START delivers uncommitted changes again."
                 )
                 return
+            if isinstance(self._refused, ConnectionLostError) and runner.stop_requested:
+                self._warn("The lake did not respond after STOP. START delivers uncommitted changes again.")
+                return
             if self._refused is not None:
                 raise self._refused
             if failure is not None:
@@ -145,6 +160,7 @@ class LakeReplicat:
                 self._follow()
             if query.isActive:
                 self._finish(query)
+                self._outage.give_up()
                 query.stop()
             self._follow()
             return query.exception()  # type: ignore[no-any-return]
@@ -168,7 +184,7 @@ class LakeReplicat:
         runner, end = self._context.runner, self._end.read()
         idle = threading.Thread(target=_wait_for_stream, args=(query,), name="lake-wait", daemon=True)
         idle.start()
-        while idle.is_alive() and query.isActive and not runner.forced and self._refused is None:
+        while idle.is_alive() and query.isActive and not (runner.forced or self._refused or self._outage.reason):
             self._follow()
             done = self._delivery.committed
             if end is None or (done is not None and done.position >= end):
@@ -217,7 +233,7 @@ class LakeReplicat:
 
     def _batch(self, rows: DataFrame, number: int) -> None:
         try:
-            self._delivery.write(partial(on_spark, rows), number)
+            self._outage.run(partial(self._delivery.write, partial(on_spark, rows), number))
         except GgsError as error:
             self._refused = error
             raise
@@ -256,16 +272,26 @@ class LakeReplicat:
     def _warn(self, text: str) -> None:
         self._context.report.event(Severity.WARNING, "GGS-00731", text)
 
-    def _lag(self) -> dict[str, Any]:
-        if not self._at_end():
+    def _lag(self, *, busy: bool = False) -> dict[str, Any]:
+        """``busy``: the worker does not answer, so nothing is read."""
+        if not busy and not self._at_end():
             self._progress.behind()
-        return self._progress.lag_answer()
+        return {**self._progress.lag_answer(busy=busy), "obstacles": self._outage.obstacles}
 
     def _status(self) -> dict[str, Any]:
         done = self._delivery.committed
         place = done.position if done is not None else TrailPosition(0, 0)
         read = self._progress.read_answer(str(self._trail), place)
-        return {"status": self._first_batch() or self._progress.reading, "read": read, "write": []}
+        waits = "; ".join(self._outage.obstacles)
+        return {"status": waits or self._first_batch() or self._progress.reading, "read": read, "write": []}
+
+    def _waiting(self) -> dict[str, Any]:
+        """The status before the lake is open."""
+        place = self._context.checkpoint.read.current
+        read = self._progress.read_answer(
+            str(self._trail), place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
+        )
+        return {"status": "; ".join(self._outage.obstacles) or "Starting", "read": read, "write": []}
 
     def _first_batch(self) -> str:
         """What the first batch waits for, or how far it is; empty after its commit, and at the end of the trail."""

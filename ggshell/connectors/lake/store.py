@@ -9,14 +9,18 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ggshell.errors import ConnectionLostError, DiskError, GgsError
 from ggshell.files import sync_directory
 from ggshell.object_stores import StorePlace, is_elsewhere, open_place, store_error
 
+_ATTEMPTS: Final = 3
+_ATTEMPTS_SECONDS: Final = 10
+"""The further attempts of one write, and their time. After them, the whole batch is tried again."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,10 +47,11 @@ class LakeStore:
         """The content of a file; None if it does not exist. Raises DiskError, ConnectionLostError."""
         place = self.child(path)
         with _store_errors(place):
-            if not self.exists(path):
+            try:
+                with place.system.open_input_stream(place.path) as source:
+                    return source.read()  # type: ignore[no-any-return]
+            except FileNotFoundError:
                 return None
-            with place.system.open_input_stream(place.path) as source:
-                return source.read()  # type: ignore[no-any-return]
 
     def exists(self, path: str) -> bool:
         from pyarrow import fs
@@ -91,13 +96,14 @@ class LakeStore:
     def create(self, path: str, data: bytes) -> bool:
         """Write a file unless it exists. Returns whether it was written; of several writers at once, one succeeds.
 
-        Raises DiskError, ConnectionLostError.
+        A store can write an object and lose its answer; the library's next attempt then finds the object that it has
+        written itself. So no two writers may have the same data. Raises DiskError, ConnectionLostError.
         """
         if self.folder is not None:
             return _create_file(self.folder / path, data)
         place = self.child(path)
         with _store_errors(place):
-            return _create_object(place, data)
+            return _create_object(place, data) or self.read(path) == data
 
     @contextmanager
     def writing(self, path: str) -> Iterator[Any]:
@@ -155,8 +161,9 @@ def _object(place: StorePlace) -> Iterator[Any]:
     try:
         yield sink
     except BaseException:
-        sink.close()
-        place.system.delete_file(place.path)
+        with suppress(OSError):  # If the store does not answer, the object stays: no commit names it.
+            sink.close()
+            place.system.delete_file(place.path)
         raise
     sink.close()
 
@@ -192,7 +199,11 @@ def _create_object(place: StorePlace, data: bytes) -> bool:
 
     folder, _, name = place.text.rpartition("/")
     try:
-        store = from_url(folder, client_options={"allow_http": True})
+        store = from_url(
+            folder,
+            client_options={"allow_http": True},
+            retry_config={"max_retries": _ATTEMPTS, "retry_timeout": timedelta(seconds=_ATTEMPTS_SECONDS)},
+        )
         store.put(name, data, mode="create")
     except AlreadyExistsError:
         return False

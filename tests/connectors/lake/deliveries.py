@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lakes import Lake
@@ -11,8 +12,10 @@ from lakes import Lake
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import LakeTables, open_tables
+from ggshell.connectors.lake.outages import errors_by_cause
 from ggshell.connectors.lake.slices import SlicePart, SliceTask, on_spark, parts_of
 from ggshell.connectors.lake.target import index_cache
+from ggshell.errors import ConnectionLostError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS
 from ggshell.query.splits import TrailSplit, splits_of
 from ggshell.query.trail_read import SplitRead
@@ -68,6 +71,7 @@ class Deliveries:
         self.layouts = DEFAULT_LAYOUTS
         self._spark = spark
         self._split_bytes = split_bytes
+        self._persistent: LakeDelivery | None = None
 
     def splits(self, first: TrailPosition, last: TrailPosition) -> list[TrailSplit]:
         path = self.lake.trail.file(0)
@@ -78,16 +82,38 @@ class Deliveries:
         self, number: int, first: TrailPosition, last: TrailPosition, writes: int | None = None, commits: bool = True
     ) -> None:
         """Start a process that writes one batch and ends: after ``writes`` writes, if given, or before the commit."""
+        delivery = self._delivery(writes, commits=commits)
+        splits = self.splits(first, last)
+        random.Random(number).shuffle(splits)  # Tasks end in any order.
+        delivery.write(lambda task: self._run(splits, task), number)
+
+    def persistent_batch(
+        self, number: int, first: TrailPosition, last: TrailPosition, failed: Callable[[], None]
+    ) -> int:
+        """Write a batch in a process that goes on after it, and that tries again while the store does not answer.
+
+        ``failed`` is called after each failure. Returns the number of failures.
+        """
+        splits, failures = self.splits(first, last), 0
+        while True:
+            try:
+                with errors_by_cause(self.lake.target):
+                    self._persistent = self._persistent or self._delivery()
+                    self._persistent.write(lambda task: self._run(splits, task), number)
+            except ConnectionLostError:
+                failures += 1
+                failed()
+            else:
+                return failures
+
+    def _delivery(self, writes: int | None = None, *, commits: bool = True) -> LakeDelivery:
         cache = index_cache(self.lake.home, "LAKE")
         opened = open_tables(self.lake.target, "LAKE", cache, self.layouts)
         tables: Any = FailingTables(opened, writes)
         log = CommitLog(self.lake.target, "LAKE") if commits else FailingCommitLog(self.lake.target, "LAKE")
-        delivery = LakeDelivery(
+        return LakeDelivery(
             tables, log, lambda _: True, self._count, self.messages.append, None, self.least, self.layouts
         )
-        splits = self.splits(first, last)
-        random.Random(number).shuffle(splits)  # Tasks end in any order.
-        delivery.write(lambda task: self._run(splits, task), number)
 
     def _run(self, splits: list[TrailSplit], task: SliceTask) -> list[SlicePart]:
         if self._spark is None:

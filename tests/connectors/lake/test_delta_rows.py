@@ -17,7 +17,7 @@ from ggshell.connectors.lake.forms.delta_maintenance import DeltaMaintenance
 from ggshell.connectors.lake.forms.delta_state import DeltaState
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import TableForm
-from ggshell.errors import StoreError
+from ggshell.errors import DiskError, StoreError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUT
 
 pytestmark = pytest.mark.slow  # DuckDB with its extension reads the tables in a process
@@ -111,3 +111,12 @@ def test_a_deletion_vector_is_read_as_it_was_written(rows: BitMap, tmp_path: Pat
     (tmp_path / path).write_bytes(content)
     with pytest.raises(StoreError, match="is damaged"):
         read_vector(store, said)
+
+
+def test_a_table_whose_log_is_removed_is_not_continued(tables: Tables) -> None:
+    """A further commit would be the first one that readers find, and the table would be broken."""
+    state = DeltaState(place(tables)).refresh()
+    LakeStore(state.location).delete_folder(delta_state.LOG)
+    with pytest.raises(DiskError, match="no longer contains version 0"):
+        state.commit([], "WRITE", 0)
+    assert not (Path(state.location) / delta_state.LOG).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from deliveries import BEGIN, Deliveries, ProcessEnded, positions
 from lakes import NOTES, PEOPLE, PLACES, Lake, image, key_update, person, read_table
 
 from ggshell.connectors.lake.commits import CommitLog
+from ggshell.connectors.lake.outages import errors_by_cause
 from ggshell.connectors.lake.target import TableForm
 from ggshell.errors import StoreError
 from ggshell.record.definition import Column, TableDefinition
@@ -124,3 +126,14 @@ def test_a_folder_of_another_form_is_refused(lake: Lake) -> None:
     for form in set(TableForm) - {lake.form}:
         with pytest.raises(StoreError, match=f"contains {lake.form} tables of LAKE, but TARGET specifies {form}"):
             CommitLog(lake.target._replace(form=form), "LAKE").latest()
+
+
+def test_a_table_whose_files_are_removed_is_reported(lake: Lake) -> None:
+    deliveries = Deliveries(lake)
+    first = lake.write([person(1, "Ada", "1")])
+    deliveries.batch(0, BEGIN, first)
+    shutil.rmtree(lake.folder / "current")
+    second = lake.write([person(2, "Bo", "2")])
+    causes = r"lacks a file of its tables|no longer contains table hr\.people"
+    with pytest.raises(StoreError, match=causes), errors_by_cause(lake.target):
+        deliveries.batch(1, first, second)

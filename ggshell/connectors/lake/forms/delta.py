@@ -138,14 +138,19 @@ class DeltaTables:
         batch: LakeBatch,
         planned: Callable[[DeltaState, int], list[Action]],
     ) -> None:
-        """Plan a write and commit it; plan it again if maintenance has committed meanwhile."""
+        """Plan a write and commit it; plan it again if maintenance has committed meanwhile.
+
+        If another process of this group has committed the batch, the table has all of it.
+        """
         state = self._state(name)
         for _ in range(ATTEMPTS):
             now = self._clock.now() // 1000
             with _refusing("the log" if name is None else str(name)):
                 if state.commit([*planned(state, now), self._mark(batch, now)], operation, now):
                     return
-            state.refresh()
+            reached = self.reached(name)
+            if reached is not None and reached >= batch.position:
+                return
         raise ApplyError(f"a write to {state.location} met {ATTEMPTS} other commits")
 
     def _state(self, name: TableName | None) -> DeltaState:

@@ -11,15 +11,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError
 
 from ggshell.connectors.lake.columns import plain
 from ggshell.connectors.lake.forms.deletion_vectors import Descriptor
 from ggshell.connectors.lake.store import LakeStore
-from ggshell.errors import StoreError
+from ggshell.errors import ConnectionLostError, DiskError, StoreError
 from ggshell.files import read_json
 
 CHECKPOINT_EVERY: Final = 100
@@ -118,7 +120,7 @@ class DeltaState:
         try:
             with place.system.open_input_file(place.path) as stream:
                 rows = pq.read_table(stream)
-        except (OSError, pa.ArrowInvalid) as error:
+        except (FileNotFoundError, pa.ArrowInvalid) as error:
             raise StoreError(f"checkpoint {version} of {self.location} cannot be read: {error}") from error
         self._apply({name: value for name, value in row.items() if value is not None} for row in rows.to_pylist())
         self.version = version
@@ -166,8 +168,6 @@ class DeltaState:
     def _described(
         self, schema: pa.Schema, partition: Sequence[str], configuration: Mapping[str, str], now: int
     ) -> Action:
-        from uuid import uuid4
-
         said = {
             "id": self._metadata.get("id") or str(uuid4()),
             "format": {"provider": "parquet", "options": {}},
@@ -181,18 +181,35 @@ class DeltaState:
     def commit(self, actions: Sequence[Action], operation: str, now: int) -> bool:
         """Commit actions as the next version. Returns False if another process has committed that version.
 
-        Raises DiskError, ConnectionLostError.
+        Raises DiskError, also if the table is no longer there, and ConnectionLostError.
         """
         self._require_known()
-        info = {"commitInfo": {"timestamp": now, "operation": operation, "engineInfo": "ggshell"}}
+        self._require_there()
+        said = {"timestamp": now, "operation": operation, "engineInfo": "ggshell", "txnId": str(uuid4())}
+        info = {"commitInfo": said}
         lines = "\n".join(json.dumps(action, separators=(",", ":")) for action in (info, *actions))
         if not self.store.create(_entry(self.version + 1), lines.encode()):
             return False
         self._apply(actions)
         self.version += 1
         if self.version and self.version % CHECKPOINT_EVERY == 0:
-            DeltaTable(self.location).create_checkpoint()
+            self._checkpoint()
         return True
+
+    def _require_there(self) -> None:
+        """Without its earlier log, the table of a new commit would be broken."""
+        if self.exists and not self.store.exists(_entry(self.version)):
+            raise DiskError(
+                f"Delta table {self.location} no longer contains version {self.version}",
+                hint="restore the lake: it was moved or emptied; then START the group",
+            )
+
+    def _checkpoint(self) -> None:
+        try:
+            DeltaTable(self.location).create_checkpoint()
+        except DeltaError as error:
+            cause = str(error).splitlines()[0]
+            raise ConnectionLostError(f"the log of {self.location} cannot get a checkpoint: {cause}") from error
 
     def _require_known(self) -> None:
         other = self.features - _KNOWN_FEATURES

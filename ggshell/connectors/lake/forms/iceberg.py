@@ -30,7 +30,7 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.transforms import Transform as IcebergTransform
 from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ggshell.connectors.lake.columns import is_wider
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
@@ -83,7 +83,10 @@ class IcebergTables:
 
     def reached(self, name: TableName | None) -> TrailPosition | None:
         table = self._table(name)
-        text = table.refresh().properties.get(self._property, "") if table is not None else ""
+        return self._reached(table) if table is not None else None
+
+    def _reached(self, table: Table) -> TrailPosition | None:
+        text = table.refresh().properties.get(self._property, "")
         if not text:
             return None
         seqno, _, rba = text.partition(":")
@@ -119,7 +122,7 @@ class IcebergTables:
                 self._mark(transaction, batch)
 
         with _refusing("the log"):
-            _again(table, append)
+            self._again(table, append, batch)
 
     def _log_table(self) -> Table:
         with _refusing("the log"):
@@ -136,7 +139,21 @@ class IcebergTables:
             if table is None:
                 self._create(change, batch)
             else:
-                _again(table, partial(self._replace, table, change, batch))
+                self._again(table, partial(self._replace, table, change, batch), batch)
+
+    def _again(self, table: Table, write: Callable[[], None], batch: LakeBatch) -> None:
+        """Write to a table, and plan the write again if maintenance has replaced the snapshot that it was planned for.
+
+        If the commit of the batch is there, it was stored without an answer, or by another process of this group.
+        """
+        for _ in range(ATTEMPTS - 1):
+            with suppress(*CONFLICTS):
+                write()
+                return
+            reached = self._reached(table)
+            if reached is not None and reached >= batch.position:
+                return
+        write()
 
     def _create(self, change: TableChange, batch: LakeBatch) -> None:
         name = change.definition.name
@@ -213,16 +230,6 @@ def _summary(batch: LakeBatch) -> dict[str, str]:
     return {"ggshell.batch": str(batch.number)}
 
 
-def _again(table: Table, write: Callable[[], None]) -> None:
-    """Write to a table, and plan the write again if maintenance has replaced the snapshot that it was planned for."""
-    for _ in range(ATTEMPTS - 1):
-        with suppress(*CONFLICTS):
-            write()
-            return
-        table.refresh()
-    write()
-
-
 def _keep_record(transaction: Transaction, change: TableChange) -> None:
     said, there = record_properties(change), transaction.table_metadata.properties
     if not said.items() <= there.items():
@@ -289,5 +296,7 @@ def _refusing(what: str) -> Iterator[None]:
     """Convert errors of the library to ApplyError."""
     try:
         yield
+    except OperationalError:
+        raise  # The catalog does not answer: a later attempt can succeed.
     except (*CONFLICTS, SQLAlchemyError, ValueError) as error:
         raise ApplyError(f"Iceberg cannot write {what}: {str(error).splitlines()[0]}") from error

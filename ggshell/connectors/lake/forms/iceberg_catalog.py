@@ -9,11 +9,20 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
-from sqlalchemy.exc import SQLAlchemyError
+from pyiceberg.exceptions import (
+    AuthorizationExpiredError,
+    CommitStateUnknownException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    RESTError,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ggshell.connectors.lake.target import LakeTarget
-from ggshell.errors import ConnectionLostError, StoreError
+from ggshell.errors import ConnectionLostError, GgsError, StoreError
 from ggshell.files import read_json
 
 CATALOG = "catalog.db"
@@ -32,6 +41,15 @@ _STORE_VARIABLES = {
 VARIABLES = "PYICEBERG_CATALOG__LAKE__"
 LOG = ("_ggshell", "log")
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
+_OUTAGES = (
+    AuthorizationExpiredError,
+    CommitStateUnknownException,
+    OperationalError,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+"""What a catalog that does not answer raises; a later attempt can succeed."""
 
 
 def open_catalog(folder: Path) -> SqlCatalog:
@@ -62,10 +80,30 @@ def catalog_of(target: LakeTarget) -> Catalog:
     try:
         return load_catalog(NAME, type=kind, uri=uri, **properties)
     except (RESTError, OSError, SQLAlchemyError) as error:
-        raise ConnectionLostError(
-            f"catalog {target.catalog} cannot be used: {str(error).splitlines()[0]}",
-            hint="check its address, and the user and password or token in the environment or in USERIDALIAS",
-        ) from error
+        raise catalog_error(target, error) or _unusable(ConnectionLostError, target, error) from error
+
+
+def catalog_error(target: LakeTarget, error: Exception) -> GgsError | None:
+    """The error for one that a catalog has raised: ConnectionLostError if a later attempt can succeed; None for others."""
+    if isinstance(error, (NoSuchTableError, NoSuchNamespaceError)):
+        return StoreError(
+            f"lake {target.location} no longer contains a table of its catalog: {_first_line(error)}",
+            hint="restore it, then START the group",
+        )
+    if isinstance(error, _OUTAGES):
+        return _unusable(ConnectionLostError, target, error)
+    return _unusable(StoreError, target, error) if isinstance(error, RESTError) else None
+
+
+def _unusable(kind: type[GgsError], target: LakeTarget, error: Exception) -> GgsError:
+    return kind(
+        f"catalog {target.catalog or target.location} cannot be used: {_first_line(error)}",
+        hint="check its address, and the user and password or token in the environment or in USERIDALIAS",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _properties(environment: Mapping[str, str]) -> dict[str, str]:
@@ -95,7 +133,7 @@ class CatalogCommits:
 
     def create(self, name: str, data: bytes) -> bool:
         if self.exists(name):
-            return False
+            return self._data() == data.decode()  # The catalog can commit and lose its answer.
         with self._catalog.load_table(LOG).transaction() as transaction:
             transaction.set_properties({self._property: data.decode()})
         return True
