@@ -84,6 +84,11 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         "MariaDB as source and as target: rows of eleven columns. The peers are mariadb-binlog, which reads the same log, and"
         " MariaDB's own replica with four threads, which applies it.",
     ),
+    "lake": (
+        "Lakes",
+        "Changes delivered to Delta and Iceberg tables: in an object store (a moto server on this machine) beside appends by"
+        " the libraries, in a folder beside a merge in Spark SQL that rewrites a Parquet table.",
+    ),
     "load": (
         "LOAD",
         "A table beside table synchronization and a pipe between two psql; many tables with indexes beside pgcopydb.",

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benches.figures import Figure, alternate, less_is_better, more_is_better
 from benches.ground import ggshell
-from benches.memory import peak
+from benches.process_tree import family, peaks
 from benches.trail import write_trail
 from ggshell.query.engines import Engines
 from ggshell.query.queries import counts, lag
@@ -152,16 +151,7 @@ def _lag(folder: Path, engines: Engines, sizes: tuple[int, int], rounds: int) ->
 
 def _peak_of_children() -> float:
     """The high-water marks of Java and of Python's workers together, in MB."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended meanwhile
-            state, parent, *_ = stat.read_text().rpartition(")")[2].split()
-            if state != "Z":  # one that has ended has no memory
-                parents[int(stat.parent.name)] = int(parent)
-    family = {os.getpid()}
-    while more := {child for child, parent in parents.items() if parent in family} - family:
-        family |= more
-    return sum(peak(child) for child in family - {os.getpid()})
+    return peaks(family(os.getpid()) - {os.getpid()})
 
 
 def _again(name: TrailName, engines: Engines, rounds: int) -> Figure:
