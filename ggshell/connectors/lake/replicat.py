@@ -104,19 +104,20 @@ class LakeReplicat:
     def open(self) -> bool:
         """Open the lake. Raises ConnectionLostError if its store or its catalog does not answer. Returns True."""
         context, layouts = self._context, self._parameters.layouts
-        with self._outage.noted(), errors_by_cause(self._target):
+        with self._outage.noted(), errors_by_cause(self._target), contextlib.ExitStack() as held:
             self._log = CommitLog(self._target, context.group)
             require_lake(self._log, context.checkpoint)
             self._log.claim()
-            self._held.enter_context(self._log.held())
+            held.enter_context(self._log.held())
             tables = open_tables(self._target, context.group, index_cache(context.home, context.group), layouts)
             asked = StartPosition.of(context.checkpoint.options)
             least = asked.least if asked is not None and asked.csn else None
             self._delivery = LakeDelivery(
                 tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, layouts
             )
+            self._held = held.pop_all()
         context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._lag(busy=True))
-        context.verb("STATUS", lambda _: self._status())
+        context.verb("STATUS", lambda _: self._status(), live=lambda _: self._status(busy=True))
         return True
 
     def run(self) -> None:
@@ -278,12 +279,12 @@ class LakeReplicat:
             self._progress.behind()
         return {**self._progress.lag_answer(busy=busy), "obstacles": self._outage.obstacles}
 
-    def _status(self) -> dict[str, Any]:
+    def _status(self, *, busy: bool = False) -> dict[str, Any]:
         done = self._delivery.committed
         place = done.position if done is not None else TrailPosition(0, 0)
         read = self._progress.read_answer(str(self._trail), place)
-        waits = "; ".join(self._outage.obstacles)
-        return {"status": waits or self._first_batch() or self._progress.reading, "read": read, "write": []}
+        status = "; ".join(self._outage.obstacles) or ("" if busy else self._first_batch()) or self._progress.reading
+        return {"status": status, "read": read, "write": []}
 
     def _waiting(self) -> dict[str, Any]:
         """The status before the lake is open."""

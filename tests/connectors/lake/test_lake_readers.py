@@ -9,19 +9,22 @@ import pytest
 from deliveries import BEGIN, Deliveries
 from lakes import PEOPLE, Lake, image, key_update, person
 from readers import Rows, every_reader_agrees
+from test_lake_schema import ID, ITEMS, LABEL, PRICE, SIZE, Changing, insert, update
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.lake.maintenance import maintain
 from ggshell.connectors.lake.target import TableForm
 from ggshell.home.maintenance import MaintenanceSettings
+from ggshell.record.definition import Column
 from ggshell.record.operation import IoType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+each_form = pytest.mark.parametrize("lake", list(TableForm), indirect=True)
 
 
+@each_form
 def test_every_reader_agrees_after_changes_and_maintenance(lake: Lake, spark: SparkSession) -> None:
     from batches import Row
 
@@ -51,3 +54,21 @@ def test_every_reader_agrees_after_changes_and_maintenance(lake: Lake, spark: Sp
     deliveries.batch(2, second, third)
     del names[0]
     agree()
+
+
+@each_form
+def test_every_reader_agrees_after_columns_and_keys_have_changed(lake: Lake, spark: SparkSession) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(ITEMS, "1", "a", "1", "1"), insert(ITEMS, "2", "b", "2", "2"))
+    name, wide = LABEL._replace(name="title"), SIZE._replace(type_name="double precision")
+    renamed = ITEMS._replace(columns=(ID, name, PRICE, wide, Column("note", "text", 25, True, 5)))
+    changing.batch(insert(renamed, "3", "c", "3", "0.1", "new"), update(renamed, id="1", price="9"))
+    as_text = PRICE._replace(type_name="text")
+    texts = renamed._replace(columns=(ID, name, as_text, wide, renamed.columns[4]))
+    changing.batch(insert(texts, "4", "d", "four", "4", "text"))
+    by_price = texts._replace(key=(0, 2))
+    changing.batch(update(by_price, id="3", price="3.00", note="changed"))
+    for columns in (("id", "size", "price"), ("id", "note", "title")):
+        rows = changing.rows(*columns)
+        assert len(rows) == 4
+        every_reader_agrees(lake.target, ITEMS.name, list(columns), rows, spark)

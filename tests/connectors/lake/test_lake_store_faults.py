@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from deliveries import BEGIN, Deliveries
+from deliveries import BEGIN, Deliveries, ProcessEnded
 from lakes import PEOPLE, Lake, key_update, person
 from object_stores import Bucket
 from processes import until, until_state
-from store_faults import Fault, Plan, StoreProxy, at_write, from_request
+from store_faults import Fault, Plan, Request, StoreProxy, at_write, from_request
 from stored_tables import stored_table
 
 from ggshell.connectors.lake.target import LakeTarget, TableForm
 from ggshell.demo.processes import end_processes
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.process_file import ProcessState
+from ggshell.types import TrailPosition
 
 MOST_BATCHES = 200
+PASSING = (Fault.UNAVAILABLE, Fault.CLOSED, Fault.TORN, Fault.LOST)
+"""The faults of a request that do not need to end."""
+FAULTY = 0.05
+"""The share of requests that fail in the random test; a client tries most of them again itself."""
 pytestmark = pytest.mark.slow
 
 
@@ -87,7 +94,7 @@ def test_a_write_without_an_answer_is_neither_lost_nor_repeated(
 
 @pytest.mark.parametrize(
     ("lake", "fault", "few"),
-    [("delta", Fault.UNAVAILABLE, 16), ("iceberg-sql", Fault.LOST, 32), ("parquet", Fault.UNAVAILABLE, 16)],
+    [("delta", Fault.UNAVAILABLE, 16), ("iceberg-sql", Fault.LOST, 32)],
     indirect=["lake"],
     ids=lambda value: value.name.lower() if isinstance(value, Fault) else None,
 )
@@ -96,6 +103,60 @@ def test_an_outage_at_any_moment_loses_nothing_and_doubles_nothing(
 ) -> None:
     """The outage ends when the delivery has noticed it."""
     delivered_with_faults(lake, proxy, lambda number: from_request(number, fault), step(request, few))
+
+
+class Ledger:
+    """What a client has written: the rows of the table by id, and the number of changes."""
+
+    def __init__(self, lake: Lake, seed: int) -> None:
+        self.ids: list[int] = []
+        self.changes = 0
+        self._lake, self._random = lake, random.Random(seed)
+        self._next = itertools.count(1)
+
+    def write(self) -> TrailPosition:
+        """Write a transaction of inserts and changes of keys."""
+        rows = []
+        for _ in range(self._random.randint(1, 20)):
+            number = next(self._next)
+            if self.ids and self._random.random() < 0.5:
+                place = self._random.randrange(len(self.ids))
+                rows.append(key_update(PEOPLE, self.ids[place], number))
+                self.ids[place] = number
+            else:
+                rows.append(person(number, "Ada", "1"))
+                self.ids.append(number)
+        self.changes += len(rows)
+        return self._lake.write(rows)
+
+
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+def test_random_faults_and_ends_of_the_process_agree_with_a_client_s_ledger(
+    lake: Lake, proxy: StoreProxy, request: pytest.FixtureRequest
+) -> None:
+    """Each request can fail in any way, and the process can end before any write; what was not committed comes again."""
+    ledger, first, numbers = Ledger(lake, 3), BEGIN, random.Random(4)
+    deliveries, ended = Deliveries(lake), 0
+
+    def plan(_: Request) -> Fault:
+        return numbers.choice(PASSING) if numbers.random() < FAULTY else Fault.NONE
+
+    for number in range(6 * max(1, request.config.getoption("--rounds"))):
+        last = ledger.write()
+        if numbers.random() < 0.5:
+            proxy.reset()
+            with pytest.raises(ProcessEnded):
+                deliveries.batch(number, first, last, writes=numbers.randrange(2))
+            deliveries, ended = Deliveries(lake), ended + 1
+            last = ledger.write()
+        proxy.reset(plan)
+        deliveries.persistent_batch(number, first, last, lambda: None)
+        first = last
+    proxy.reset()
+    assert ended
+    assert sorted(stored_table(lake, "hr.people")["id"].to_pylist()) == sorted(ledger.ids)
+    logged = stored_table(lake, "log")["rba"].to_pylist()
+    assert len(logged) == len(set(logged)) == ledger.changes
 
 
 @pytest.mark.usefixtures("java")
