@@ -25,6 +25,7 @@ def stored_table(lake: Lake, name: str) -> pa.Table:
         from pyiceberg.catalog import load_catalog
 
         kind, _, address = target.catalog.partition("+")
+        address = address.replace("postgresql://", "postgresql+psycopg://")
         properties = {"credential": f"{CLIENT}:{SECRET}", "oauth2-server-uri": f"{address}/v1/oauth/tokens"}
         properties = {**(properties if kind == "rest" else {}), "s3.endpoint": os.environ["AWS_ENDPOINT_URL"]}
         catalog = load_catalog("lake", type=kind, uri=address, **properties)

@@ -10,6 +10,7 @@ import pytest
 from deliveries import BEGIN, Deliveries, ProcessEnded
 from lakes import PEOPLE, Lake, key_update, person
 from object_stores import Bucket
+from psycopg.conninfo import conninfo_to_dict
 from rest_catalog import CLIENT, SECRET, serving_catalog
 from stored_tables import stored_table
 
@@ -20,7 +21,7 @@ from ggshell.errors import ConflictError, ParameterError, StoreError
 from ggshell.home.home import Home
 from ggshell.types import TrailPosition
 
-KINDS = ("parquet", "delta", "iceberg-sql", "iceberg-rest")
+KINDS = ("parquet", "delta", "iceberg-sqlite", "iceberg-postgresql", "iceberg-rest")
 
 
 @pytest.fixture(params=KINDS)
@@ -29,8 +30,14 @@ def lake(
 ) -> Iterator[Lake]:
     made = Lake(tmp_path / "home", TableForm(request.param.partition("-")[0]))
     made.target = LakeTarget(made.form, f"{bucket.location}/a lake".replace(" ", "-"))
-    if request.param == "iceberg-sql":
+    if request.param == "iceberg-sqlite":
         made.target = made.target._replace(catalog=f"sql+sqlite:///{tmp_path}/catalog.db")
+    if request.param == "iceberg-postgresql":
+        found = conninfo_to_dict(request.getfixturevalue("north"))
+        monkeypatch.setenv("PGPASSWORD", str(found.get("password", "")))
+        monkeypatch.setenv("PGHOST", str(found["host"]))
+        place = f"{found['user']}@:{found['port']}/{found['dbname']}"
+        made.target = made.target._replace(catalog=f"sql+postgresql://{place}")
     if request.param != "iceberg-rest":
         yield made
         return
