@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyspark.sql import SparkSession
 
-ROWS: Final = 1_000_000
+ROWS: Final = 10_000_000
 QUICK_ROWS: Final = 20_000
 APPENDED: Final = 250_000
 """Rows of one append of a library: about those of a batch of ours."""

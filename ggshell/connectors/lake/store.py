@@ -62,21 +62,24 @@ class LakeStore:
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, sorted; none if it does not exist."""
-        from pyarrow import fs
-
-        place = self.child(path)
-        with _store_errors(place):
-            found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
-        return sorted(each.base_name for each in found)
+        return sorted(each.base_name for each in self._listed(self.child(path)))
 
     def files(self, path: str) -> list[str]:
         """The files in a folder and below it, relative to it, sorted; none if it does not exist."""
+        place = self.child(path)
+        found = self._listed(place, recursive=True)
+        return sorted(each.path.removeprefix(place.path).lstrip("/") for each in found if each.is_file)
+
+    @staticmethod
+    def _listed(place: StorePlace, *, recursive: bool = False) -> list[Any]:
         from pyarrow import fs
 
-        place = self.child(path)
+        selector = fs.FileSelector(place.path, allow_not_found=True, recursive=recursive)
         with _store_errors(place):
-            found = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True, recursive=True))
-        return sorted(each.path.removeprefix(place.path).lstrip("/") for each in found if each.is_file)
+            try:
+                return place.system.get_file_info(selector)  # type: ignore[no-any-return]
+            except FileNotFoundError:
+                return []  # Arrow refuses a folder that is created while it looks for it.
 
     def delete(self, path: str) -> None:
         """Delete a file."""
