@@ -19,7 +19,6 @@ class Fault(StrEnum):
     CLOSED = "the connection is closed before the store has the request"
     TORN = "the connection is closed in the middle of the body"
     LOST = "the store carries out the request, and its answer is lost"
-    SILENT = "there is no answer until the fault ends"
 
 
 class Request(NamedTuple):
@@ -51,7 +50,6 @@ class StoreProxy:
         self._plan: Plan = healthy
         self._server = server
         self._lock = threading.Lock()
-        self._healed = threading.Event()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
 
@@ -60,11 +58,9 @@ class StoreProxy:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
     def reset(self, plan: Plan | None = None) -> None:
-        """Count from 0, with another plan; none: no faults. Requests without an answer get one."""
+        """Count from 0, with another plan; none: no faults."""
         with self._lock:
             self.seen, self.faults, self._writes, self._plan = [], 0, 0, plan or healthy
-            self._healed.set()
-            self._healed = threading.Event()
 
     @contextmanager
     def running(self) -> Iterator[StoreProxy]:
@@ -73,20 +69,19 @@ class StoreProxy:
         try:
             yield self
         finally:
-            self.reset()
             self._http.shutdown()
             self._http.server_close()
             thread.join()
 
-    def chosen(self, method: str, path: str) -> tuple[Fault, threading.Event]:
-        """What happens to the next request, and the event that ends a silence."""
+    def chosen(self, method: str, path: str) -> Fault:
+        """What happens to the next request."""
         with self._lock:
             request = Request(len(self.seen), method, path, self._writes)
             self.seen.append(request)
             self._writes += request.is_write
             fault = self._plan(request)
             self.faults += fault is not Fault.NONE
-            return fault, self._healed
+            return fault
 
     def carry(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         """Send a request to the store and return its answer."""
@@ -147,10 +142,7 @@ def _handler(proxy: StoreProxy) -> type[BaseHTTPRequestHandler]:
 
         def carried(self) -> None:
             body = _body(self)
-            fault, healed = proxy.chosen(self.command, self.path)
-            if fault is Fault.SILENT:
-                healed.wait()
-                fault = Fault.NONE
+            fault = proxy.chosen(self.command, self.path)
             if fault is Fault.UNAVAILABLE:
                 self.answered(503, [], b"")
             elif fault is Fault.TORN and body:

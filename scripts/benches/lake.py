@@ -12,7 +12,6 @@ import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -94,10 +93,12 @@ def _log(form: str, rows: int, rounds: int) -> list[Figure]:
     ours, theirs = list[Cost](), list[Cost]()
     for number in range(rounds):
         lake = f"s3://bench/log-{form}-{number}"
-        target = f"delta:{lake}" if form == "delta" else f"iceberg:sql+sqlite:////{_catalog(number)}?warehouse={lake}"
-        with lake_home(target) as place:
-            ours.append(_delivered(place, LOGGED, rows))
-            table = _log_rows(form, target)
+        with tempfile.TemporaryDirectory() as folder:
+            catalog = f"sqlite:///{folder}/catalog.db"
+            target = f"delta:{lake}" if form == "delta" else f"iceberg:sql+{catalog}?warehouse={lake}"
+            with lake_home(target) as place:
+                ours.append(_delivered(place, LOGGED, rows))
+                table = _log_rows(form, lake, catalog)
         theirs.append(_appended(form, table, f"{lake}-peer"))
     return _figures(f"{form}, {rows:,} rows without a key", ours, theirs, f"appends by {_LIBRARIES[form]}", 0.5)
 
@@ -105,26 +106,20 @@ def _log(form: str, rows: int, rounds: int) -> list[Figure]:
 _LIBRARIES: Final = {"delta": "deltalake", "iceberg": "PyIceberg"}
 
 
-def _catalog(number: int) -> Path:
-    return Path(tempfile.gettempdir()) / f"ggshell-bench-{uuid4()}-{number}.db"
-
-
-def _log_rows(form: str, target: str) -> pa.Table:
+def _log_rows(form: str, lake: str, catalog: str) -> pa.Table:
     """The log that was delivered, as Arrow."""
-    location = target.removeprefix("delta:")
     if form == "delta":
         from deltalake import DeltaTable
 
-        return pa.table(DeltaTable(f"{location}/log").scan())
-    catalog = _iceberg_catalog(target.removeprefix("iceberg:sql+").partition("?")[0], "")
-    return catalog.load_table(("_ggshell", "log")).scan().to_arrow()
+        return pa.table(DeltaTable(f"{lake}/log").scan())
+    return _iceberg_catalog(catalog, lake).load_table(("_ggshell", "log")).scan().to_arrow()
 
 
 def _iceberg_catalog(uri: str, warehouse: str) -> SqlCatalog:
     from pyiceberg.catalog.sql import SqlCatalog
 
     store = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": "us-east-1"}
-    return SqlCatalog("lake", uri=uri, **({"warehouse": warehouse} if warehouse else {}), **store)
+    return SqlCatalog("lake", uri=uri, warehouse=warehouse, **store)
 
 
 def _appended(form: str, table: pa.Table, location: str) -> Cost:

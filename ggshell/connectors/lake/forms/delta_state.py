@@ -181,7 +181,7 @@ class DeltaState:
     def commit(self, actions: Sequence[Action], operation: str, now: int) -> bool:
         """Commit actions as the next version. Returns False if another process has committed that version.
 
-        Raises DiskError, also if the table is no longer there, and ConnectionLostError.
+        Raises DiskError (also if the log of the table is missing) and ConnectionLostError.
         """
         self._require_known()
         self._require_there()
