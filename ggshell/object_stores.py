@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from ggshell.errors import ConnectionLostError, GgsError, NotFoundError, UsageError
 
@@ -30,6 +30,9 @@ _SPELLINGS: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _AZURE: Final = ("abfs", "abfss")
 SUPPORTED: Final = ("s3", "gs", "abfs", "abfss", "hdfs")
 """The schemes that ggshell is made for; Arrow's other file systems work if Arrow does not need options for them."""
+_S3_OPTIONS: Final = frozenset({"region", "scheme", "endpoint_override"})
+_ATTEMPTS: Final = 3
+"""How often a request is tried. A store that does not answer is then noticed after 11 seconds."""
 _CODE: Final = "GGS-00716"
 _NO_ACCESS: Final = re.compile(
     r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|EXPIRED|UNRECOGNIZED_CLIENT|HTTP status 403|PERMISSION_DENIED|UNAUTHENTICATED"
@@ -77,6 +80,8 @@ def open_place(text: str, environment: Mapping[str, str] = os.environ) -> StoreP
     try:
         if match[1] in _AZURE:
             system, path = _azure(location, environment)
+        elif location.startswith("s3://"):
+            system, path = _s3(location, environment)
         else:
             system, path = fs.FileSystem.from_uri(location)
     except ValueError as error:
@@ -110,6 +115,26 @@ def _check(scheme: str, text: str) -> None:
         )
     if not parts.netloc:
         raise UsageError(f"{text} is not a valid location: it names no bucket", hint=f"write {scheme}://bucket/folder")
+
+
+def _s3(location: str, environment: Mapping[str, str]) -> tuple[fs.FileSystem, str]:
+    """S3's file system. The one that Arrow makes from a URI tries a request for 99 seconds if the store does not answer."""
+    from pyarrow import fs
+
+    parts = urlsplit(location)
+    options = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
+    other = options.keys() - _S3_OPTIONS
+    if other:
+        raise ValueError(f"{min(other)} is not an option of S3: {', '.join(sorted(_S3_OPTIONS))}")
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or ""
+    scheme, _, host = endpoint.rpartition("://")
+    options = {**({"endpoint_override": host, "scheme": scheme or "https"} if host else {}), **options}
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    if not region and "endpoint_override" not in options and "region" not in options:
+        region = fs.resolve_s3_region(parts.netloc)
+    strategy = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
+    system = fs.S3FileSystem(**{"region": region, **options}, retry_strategy=strategy)
+    return system, f"{parts.netloc}{parts.path}"
 
 
 def _azure(location: str, environment: Mapping[str, str]) -> tuple[fs.FileSystem, str]:

@@ -19,6 +19,7 @@ class Fault(StrEnum):
     CLOSED = "the connection is closed before the store has the request"
     TORN = "the connection is closed in the middle of the body"
     LOST = "the store carries out the request, and its answer is lost"
+    SILENT = "the store has the request and never answers"
 
 
 class Request(NamedTuple):
@@ -36,20 +37,26 @@ class Request(NamedTuple):
         return self.method in ("PUT", "POST", "DELETE") and not begins
 
 
+SILENCE_SECONDS = 60
+"""A client should have noticed a silent store after this time."""
 Plan = Callable[[Request], Fault]
 
 
 class StoreProxy:
-    """The proxy. ``plan`` decides what happens to each request; ``seen`` has all requests since ``reset``."""
+    """The proxy. ``plan`` decides what happens to each request; ``seen`` has all requests since ``reset``.
+
+    ``unnoticed``: the requests that were still without an answer after SILENCE_SECONDS.
+    """
 
     def __init__(self, server: int) -> None:
         """``server``: the port of the store on this machine."""
         self.seen: list[Request] = []
-        self.faults = 0
+        self.faults = self.unnoticed = 0
         self._writes = 0
         self._plan: Plan = healthy
         self._server = server
         self._lock = threading.Lock()
+        self._silence = threading.Event()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
 
@@ -61,6 +68,8 @@ class StoreProxy:
         """Count from 0, with another plan; none: no faults."""
         with self._lock:
             self.seen, self.faults, self._writes, self._plan = [], 0, 0, plan or healthy
+            self._silence.set()
+            self._silence = threading.Event()
 
     @contextmanager
     def running(self) -> Iterator[StoreProxy]:
@@ -69,6 +78,7 @@ class StoreProxy:
         try:
             yield self
         finally:
+            self._silence.set()
             self._http.shutdown()
             self._http.server_close()
             thread.join()
@@ -81,7 +91,10 @@ class StoreProxy:
             self._writes += request.is_write
             fault = self._plan(request)
             self.faults += fault is not Fault.NONE
-            return fault
+            silence = self._silence
+        if fault is Fault.SILENT and not silence.wait(SILENCE_SECONDS):
+            self.unnoticed += 1
+        return fault
 
     def carry(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         """Send a request to the store and return its answer."""

@@ -21,9 +21,13 @@ from ggshell.home.home import Home
 
 READY_SECONDS = 45.0
 SERVICE_PROGRAM = "ggshell.service"
-MEMORY_SETTINGS: Final = {"MALLOC_MMAP_THRESHOLD_": str(16 << 20), "MALLOC_TRIM_THRESHOLD_": str(32 << 20)}
+MEMORY_SETTINGS: Final = {
+    "MALLOC_MMAP_THRESHOLD_": str(16 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(32 << 20),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 """Settings of glibc, in bytes. With its own, memory of a batch goes back to the kernel after each batch, and the kernel clears
-it again for the next one."""
+it again for the next one. Arrow shares glibc's memory: a pool of its own would keep what it has freed a second time."""
 _PRINTED: Final = re.compile(r"(?P<code>(?:GGS|OGG)-\d{5})  (?P<message>.*?)(?:\n  Hint: (?P<hint>.*))?\n", re.DOTALL)
 """An error as an entry point prints it."""
 

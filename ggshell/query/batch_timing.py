@@ -7,7 +7,7 @@ from typing import Final
 
 from ggshell.clock import Clock
 
-LOOK_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 0.25
 """How often Spark looks for new data while no batch runs."""
 
 
@@ -16,10 +16,15 @@ class BatchTiming:
 
     A batch begins when its oldest rows have waited so long that they are committed in time if it takes as long as the last
     one. A full batch begins at once. Each look for new data is one call of ``begins`` or ``nothing``.
+
+    ``interval``: seconds from the beginning of a batch to that of the next, if the next is not full.
     """
 
-    def __init__(self, latency: float, clock: Clock) -> None:
+    def __init__(self, latency: float, clock: Clock, interval: float = 0) -> None:
         self._latency = latency
+        self._interval = interval
+        self._next = -math.inf
+        """When the next batch begins at the earliest if it is not full."""
         self._clock = clock
         self._looked = -math.inf  # what is there at first may have waited for long
         self._arrived: float | None = None
@@ -34,9 +39,10 @@ class BatchTiming:
         if self._arrived is None:
             self._arrived = self._looked
         self._looked = now
-        if not full and now + LOOK_SECONDS + self._taken < self._arrived + self._latency:
+        due = max(self._next, self._arrived + self._latency - LOOK_SECONDS - self._taken)
+        if not full and now < due:
             return False
-        self._arrived, self._begun = None, now
+        self._arrived, self._begun, self._next = None, now, now + self._interval
         return True
 
     def nothing(self) -> None:

@@ -132,7 +132,7 @@ class TrailStreamReader(spark.DataSourceStreamReader, SupportsTriggerAvailableNo
         self.trail = trail_of(options.get("path", ""))
         self._end: VisibleEnd | None = None
         self._last: TrailPosition | None = None
-        self._timing = BatchTiming(_number(options, "latency", 0), SystemClock())
+        self._timing = BatchTiming(_number(options, "latency", 0), SystemClock(), _number(options, "interval", 0))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_end": None}

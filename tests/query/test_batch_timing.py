@@ -28,7 +28,7 @@ def started(latency: float, clock: FakeClock) -> BatchTiming:
 
 
 def seconds_until_a_batch(timing: BatchTiming, clock: FakeClock) -> float:
-    """Look every second; the seconds until a batch begins."""
+    """Look as often as Spark does; the seconds until a batch begins."""
     began = clock.steady()
     while not timing.begins(full=False):
         clock.advance(LOOK_SECONDS)
@@ -50,8 +50,8 @@ def test_rows_wait_for_more_as_long_as_the_latency_allows(clock: FakeClock) -> N
     for _ in range(5):
         clock.advance(LOOK_SECONDS)
         timing.nothing()
-    clock.advance(LOOK_SECONDS)  # rows arrive in this second, perhaps at its beginning
-    assert seconds_until_a_batch(timing, clock) == 8
+    clock.advance(LOOK_SECONDS)  # rows arrive in this time, perhaps at its beginning
+    assert seconds_until_a_batch(timing, clock) == 10 - 2 * LOOK_SECONDS
 
 
 def test_a_batch_begins_earlier_if_the_last_one_took_long(clock: FakeClock) -> None:
@@ -60,20 +60,31 @@ def test_a_batch_begins_earlier_if_the_last_one_took_long(clock: FakeClock) -> N
     clock.advance(3)
     timing.nothing()
     clock.advance(LOOK_SECONDS)
-    assert seconds_until_a_batch(timing, clock) == 5
+    assert seconds_until_a_batch(timing, clock) == 10 - 3 - 2 * LOOK_SECONDS
 
 
 def test_rows_that_arrived_while_a_batch_ran_are_as_old_as_the_batch(clock: FakeClock) -> None:
     timing = started(10, clock)
     seconds_until_a_batch(timing, clock)
     clock.advance(4)
-    assert seconds_until_a_batch(timing, clock) == 1
+    assert seconds_until_a_batch(timing, clock) == 10 - 2 * 4 - LOOK_SECONDS
 
 
 def test_a_full_batch_does_not_wait(clock: FakeClock) -> None:
     timing = started(900, clock)
     assert not timing.begins(full=False)
     assert timing.begins(full=True)
+
+
+def test_small_batches_do_not_follow_each_other_faster_than_their_interval(clock: FakeClock) -> None:
+    timing = BatchTiming(0, clock, interval=1)
+    assert timing.begins(full=False)
+    clock.advance(LOOK_SECONDS)
+    assert timing.begins(full=True)
+    assert seconds_until_a_batch(timing, clock) == 1
+    clock.advance(5)
+    timing.nothing()
+    assert timing.begins(full=False)
 
 
 def test_batches_that_take_longer_than_the_latency_follow_each_other(clock: FakeClock) -> None:

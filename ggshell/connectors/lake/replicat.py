@@ -33,9 +33,10 @@ from ggshell.home.home import Home
 from ggshell.links import LINKS, Link, Seen
 from ggshell.parameters.loading import load_replicat
 from ggshell.parameters.table_patterns import TableFilter
-from ggshell.query.driver import java_process
+from ggshell.query.batch_timing import LOOK_SECONDS
+from ggshell.query.driver import is_local, java_process
 from ggshell.query.session import WarmSession, out_of_memory
-from ggshell.query.settings import load_settings
+from ggshell.query.settings import QuerySettings, load_settings
 from ggshell.query.trail_read import HomeKeys
 from ggshell.trail.misplaced import require_placed
 from ggshell.trail.name import TrailName
@@ -47,7 +48,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHECK_SECONDS = 0.5
-BATCH_BYTES = "64MB"
+BATCH_BYTES = "48MB"
+SPLIT_BYTES = "24MB"
+"""A batch has two tasks, which end at about the same time."""
+BATCH_SECONDS: Final = 1
+"""The shortest time between the beginnings of two small batches: a quiet table gets few files."""
+_JAVA_OPTIONS: Final = "-XX:+UseSerialGC -Xms128m -XX:MaxNewSize=128m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=30"
+"""Java has little to do here. By default it takes all memory that it may have before it collects garbage."""
 _NO_MEMORY = ("OutOfMemoryError", "Java heap space", "TaskResultLost")
 _CAUSE = re.compile(r"^(?:Caused by: |: )[\w.$]+: ([^\n]*\S)", re.MULTILINE)
 
@@ -94,7 +101,7 @@ class LakeReplicat:
         self._end = VisibleEnd(self._trail)
         self._link = SparkLink(f"Spark, lake {self._target.location}", self._progress_text, self._is_silent)
         LINKS.enter(self, self._link)
-        settings = load_settings(context.home.root / "dirprm" / "spark.conf")
+        settings = _delivery_settings(load_settings(context.home.root / "dirprm" / "spark.conf"))
         self._is_remote = settings.is_remote
         self._session = WarmSession(settings, context.home.root / "dirrpt" / "spark.log")
         self._spark: SparkSession | None = None
@@ -211,6 +218,8 @@ class LakeReplicat:
             .option("path", str(self._trail))
             .option("contents", "splits")
             .option("maxBytesPerTrigger", BATCH_BYTES)
+            .option("splitBytes", SPLIT_BYTES)
+            .option("interval", BATCH_SECONDS)
             .option("latency", self._latency)
         )
         if isinstance(begin, TrailPosition) and begin != TrailPosition(0, 0):
@@ -222,7 +231,7 @@ class LakeReplicat:
             reader.load()
             .writeStream.foreachBatch(lambda rows, number: self._batch(rows, number + memory.first))
             .option("checkpointLocation", str(memory.folder))
-            .trigger(processingTime="1 second")
+            .trigger(processingTime=f"{LOOK_SECONDS} seconds")
             .start()
         )
 
@@ -302,6 +311,16 @@ class LakeReplicat:
             return "Spark is starting"
         tasks = self._session.progress(self._spark, self._context.clock.steady() - self._began)
         return f"Delivering the first batch: {tasks}" if tasks else ""
+
+
+def _delivery_settings(settings: QuerySettings) -> QuerySettings:
+    """The settings of queries, for a delivery: a small driver, unless they have Java options of their own."""
+    if settings.is_remote:
+        return settings
+    ours = {"spark.driver.extraJavaOptions": _JAVA_OPTIONS}
+    if is_local(settings.effective_master):
+        ours["spark.python.daemon.module"] = "ggshell.connectors.lake.worker_daemon"
+    return settings._replace(options={**ours, **settings.options})
 
 
 def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:

@@ -20,7 +20,7 @@ from ggshell.object_stores import StorePlace, is_elsewhere, open_place, store_er
 
 _ATTEMPTS: Final = 3
 _ATTEMPTS_SECONDS: Final = 10
-"""The further attempts of one write, and their time. After them, the whole batch is tried again."""
+"""The further attempts of one write, and the time of each and of all. After them, the whole batch is tried again."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -204,7 +204,7 @@ def _create_object(place: StorePlace, data: bytes) -> bool:
     try:
         store = from_url(
             folder,
-            client_options={"allow_http": True},
+            client_options={"allow_http": True, "timeout": timedelta(seconds=_ATTEMPTS_SECONDS)},
             retry_config={"max_retries": _ATTEMPTS, "retry_timeout": timedelta(seconds=_ATTEMPTS_SECONDS)},
         )
         store.put(name, data, mode="create")

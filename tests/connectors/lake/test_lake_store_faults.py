@@ -22,7 +22,7 @@ from ggshell.home.process_file import ProcessState
 from ggshell.types import TrailPosition
 
 MOST_BATCHES = 200
-FAULTS = tuple(fault for fault in Fault if fault is not Fault.NONE)
+FAULTS = tuple(fault for fault in Fault if fault not in (Fault.NONE, Fault.SILENT))
 FAULTY = 0.05
 """The share of requests that fail in the random test; a client tries most of them again itself."""
 pytestmark = pytest.mark.slow
@@ -102,6 +102,15 @@ def test_an_outage_at_any_moment_loses_nothing_and_doubles_nothing(
 ) -> None:
     """The outage ends when the delivery has noticed it."""
     delivered_with_faults(lake, proxy, lambda number: from_request(number, fault), step(request, few))
+
+
+@pytest.mark.parametrize(("lake", "few"), [("delta", 10), ("iceberg-sql", 30)], indirect=["lake"])
+def test_a_store_that_is_silent_is_noticed_in_time(
+    lake: Lake, proxy: StoreProxy, few: int, request: pytest.FixtureRequest
+) -> None:
+    """It has a request and never answers. With the clients' own time limits, a delivery would wait for minutes."""
+    delivered_with_faults(lake, proxy, lambda number: from_request(number, Fault.SILENT), step(request, few))
+    assert not proxy.unnoticed
 
 
 class Ledger:

@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, Final
 
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
@@ -40,6 +42,8 @@ _STORE_VARIABLES = {
 """The variables of object stores, and PyIceberg's names for them: it does not read all of them itself."""
 VARIABLES = "PYICEBERG_CATALOG__LAKE__"
 LOG = ("_ggshell", "log")
+ANSWER_SECONDS: Final = 30
+"""How long a REST catalog may take for an answer. A commit can take it seconds."""
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
 _OUTAGES = (
     AuthorizationExpiredError,
@@ -78,9 +82,28 @@ def catalog_of(target: LakeTarget) -> Catalog:
     if target.location != target.catalog:
         properties["warehouse"] = target.location
     try:
-        return load_catalog(NAME, type=kind, uri=uri, **properties)
+        return load_catalog(NAME, uri=uri, **_implementation(kind), **properties)
     except (RESTError, OSError, SQLAlchemyError) as error:
         raise catalog_error(target, error) or _unusable(ConnectionLostError, target, error) from error
+
+
+def _implementation(kind: str) -> dict[str, str]:
+    """The option of ``load_catalog`` that selects the class of a catalog."""
+    return {"py-catalog-impl": f"{__name__}.{ImpatientRestCatalog.__name__}"} if kind == "rest" else {"type": kind}
+
+
+class ImpatientRestCatalog(RestCatalog):
+    """A REST catalog whose requests have a time limit; the library's own wait for ever."""
+
+    def _create_session(self) -> Any:
+        session = super()._create_session()
+        send = session.send
+
+        def limited(request: Any, **options: Any) -> Any:
+            return send(request, **{**options, "timeout": options.get("timeout") or ANSWER_SECONDS})
+
+        session.send = limited  # type: ignore[method-assign]
+        return session
 
 
 def catalog_error(target: LakeTarget, error: Exception) -> GgsError | None:

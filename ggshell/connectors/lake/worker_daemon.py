@@ -1,0 +1,20 @@
+"""Spark's daemon for Python workers, with the modules of a delivery loaded before it forks.
+
+Its workers share the memory of the modules and do not load them again. ``spark.python.daemon.module`` names it.
+"""
+
+from __future__ import annotations
+
+import gc
+
+import pyspark.worker
+from pyspark.daemon import manager
+
+from ggshell.connectors.lake import slices
+from ggshell.query import source
+
+LOADED = (pyspark.worker, slices, source)
+
+if __name__ == "__main__":
+    gc.freeze()  # A collection in a worker would write to the memory that it shares.
+    manager()
