@@ -4,7 +4,7 @@ Credentials come from the environment, as the programs of each store read them. 
 locations are in parameter files, logs and reports:
 
 - ``s3://bucket/path`` (also ``s3a://``): AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE or the role
-  of the machine; AWS_REGION; AWS_ENDPOINT_URL for a store that is not Amazon's
+  of the machine; AWS_REGION; AWS_ENDPOINT_URL (or AWS_ENDPOINT_URL_S3) for a store that is not Amazon's
 - ``gs://bucket/path``: GOOGLE_APPLICATION_CREDENTIALS or the account of the machine
 - ``abfs://container@account.dfs.core.windows.net/path`` (also ``abfss://``), or ``abfs://container/path`` with
   AZURE_STORAGE_ACCOUNT_NAME: AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_CLIENT_ID and the others of Azure's

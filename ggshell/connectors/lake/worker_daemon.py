@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import gc
 
-import pyspark.worker
+import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-from ggshell.connectors.lake import slices
-from ggshell.query import source
-
-LOADED = (pyspark.worker, slices, source)
+import ggshell.connectors.lake.slices
+import ggshell.query.source  # noqa: F401
 
 if __name__ == "__main__":
     gc.freeze()  # A collection in a worker would write to the memory that it shares.

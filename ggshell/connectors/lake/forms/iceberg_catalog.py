@@ -43,7 +43,7 @@ _STORE_VARIABLES = {
 VARIABLES = "PYICEBERG_CATALOG__LAKE__"
 LOG = ("_ggshell", "log")
 ANSWER_SECONDS: Final = 30
-"""How long a REST catalog may take for an answer. A commit can take it seconds."""
+"""How long a REST catalog may take for an answer. A commit can take several seconds."""
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
 _OUTAGES = (
     AuthorizationExpiredError,
@@ -89,11 +89,11 @@ def catalog_of(target: LakeTarget) -> Catalog:
 
 def _implementation(kind: str) -> dict[str, str]:
     """The option of ``load_catalog`` that selects the class of a catalog."""
-    return {"py-catalog-impl": f"{__name__}.{ImpatientRestCatalog.__name__}"} if kind == "rest" else {"type": kind}
+    return {"py-catalog-impl": f"{__name__}.{LimitedRestCatalog.__name__}"} if kind == "rest" else {"type": kind}
 
 
-class ImpatientRestCatalog(RestCatalog):
-    """A REST catalog whose requests have a time limit; the library's own wait for ever."""
+class LimitedRestCatalog(RestCatalog):  # type: ignore[misc]
+    """A REST catalog whose requests have a time limit, which those of the library do not have."""
 
     def _create_session(self) -> Any:
         session = super()._create_session()
@@ -102,7 +102,7 @@ class ImpatientRestCatalog(RestCatalog):
         def limited(request: Any, **options: Any) -> Any:
             return send(request, **{**options, "timeout": options.get("timeout") or ANSWER_SECONDS})
 
-        session.send = limited  # type: ignore[method-assign]
+        session.send = limited
         return session
 
 
