@@ -231,7 +231,6 @@ class LakeReplicat:
             reader.load()
             .writeStream.foreachBatch(lambda rows, number: self._batch(rows, number + memory.first))
             .option("checkpointLocation", str(memory.folder))
-            .trigger(processingTime=f"{LOOK_SECONDS} seconds")
             .start()
         )
 
@@ -314,10 +313,10 @@ class LakeReplicat:
 
 
 def _delivery_settings(settings: QuerySettings) -> QuerySettings:
-    """The settings of queries, for a delivery: a small driver, unless they have Java options of their own."""
-    if settings.is_remote:
-        return settings
-    ours = {"spark.driver.extraJavaOptions": _JAVA_OPTIONS}
+    """The settings of queries, for a delivery: a small driver, and looks for rows at intervals, unless they say otherwise."""
+    ours = {"spark.sql.streaming.pollingDelay": f"{LOOK_SECONDS * 1000:.0f}ms"}
+    if not settings.is_remote:
+        ours["spark.driver.extraJavaOptions"] = _JAVA_OPTIONS
     if is_local(settings.effective_master):
         ours["spark.python.daemon.module"] = "ggshell.connectors.lake.worker_daemon"
     return settings._replace(options={**ours, **settings.options})

@@ -149,8 +149,7 @@ def test_a_lake_is_seeded_by_an_initial_load_without_a_gap_or_a_double(lake: Lak
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
 def test_a_java_process_out_of_memory_ends_the_replicat(lake: Lake) -> None:
     (lake.home.root / "dirprm" / "spark.conf").write_text("memory 500m\n")
-    long = "x" * 3_000_000
-    lake.write([person(number, long, "1") for number in range(100)])  # One transaction is always in one batch.
+    lake.write([person(1, "x" * 250_000_000, "1")])  # One row is always in one task.
     lake.run(add(lake))
     lake.run("START REPLICAT lake")
     until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.ABENDED, 200)
