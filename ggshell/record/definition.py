@@ -11,6 +11,8 @@ class Column(NamedTuple):
     """One column: its name, type text (``numeric(10,2)``) and type id (PostgreSQL: OID) in the source database.
 
     ``number`` identifies the column as long as its table exists, even if it is renamed (PostgreSQL: attnum); 0 if unknown.
+    ``missing``: the text of its value in rows that are older than the column, which their log records do not contain
+    (PostgreSQL: attmissingval); None if it is NULL or unknown.
     """
 
     name: str
@@ -18,6 +20,7 @@ class Column(NamedTuple):
     type_id: int = 0
     nullable: bool = True
     number: int = 0
+    missing: str | None = None
 
 
 class TableDefinition(NamedTuple):

@@ -95,6 +95,8 @@ def encode_definition(table: TableDefinition) -> bytes:
     }
     if any(column.number for column in table.columns):
         fields["numbers"] = [column.number for column in table.columns]
+    if any(column.missing is not None for column in table.columns):
+        fields["missing"] = [column.missing for column in table.columns]
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -103,9 +105,10 @@ def decode_definition(data: bytes) -> TableDefinition:
     try:
         fields = read_json(data)
         numbers = fields.get("numbers") or [0] * len(fields["columns"])
+        missing = fields.get("missing") or [None] * len(fields["columns"])
         columns = tuple(
-            Column(name, kind, int(oid), bool(nullable), int(number))
-            for (name, kind, oid, nullable), number in zip(fields["columns"], numbers, strict=True)
+            Column(name, kind, int(oid), bool(nullable), int(number), None if value is None else str(value))
+            for (name, kind, oid, nullable), number, value in zip(fields["columns"], numbers, missing, strict=True)
         )
         key = tuple(int(index) for index in fields["key"])
         return TableDefinition(TableName(fields["owner"], fields["table"]), columns, key)

@@ -51,6 +51,11 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         "Queries",
         "Large trails and lag archives, on Spark and beside DuckDB, and small queries, which need no Spark.",
     ),
+    "cluster": (
+        "Executors",
+        "Queries about a trail and a lag archive of 10 GB each on Spark with two executors of one core, beside one of them; and"
+        " the time in which the driver divides the trail into tasks.",
+    ),
     "redo": ("Oracle redo", "Processor time of one process: SQL_REDO to columns, and a log to committed batches."),
     "recovery": (
         "Recovery",

@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
+from benches.beats import write_beats
 from benches.figures import Figure, alternate, less_is_better, more_is_better
 from benches.ground import ggshell
 from benches.process_tree import family, peaks
@@ -38,14 +39,6 @@ _FIGURES = ", ".join(
     f"avg({hop}), quantile_disc({hop}, [0.5, 0.95, 0.99]), max({hop}), min({hop})"
     for hop in ("one", "two", "three", "four", "five")
 )
-_ARCHIVE = """
-COPY (SELECT 'SOUTH' AS local_database, t + INTERVAL 900 milliseconds AS heartbeat_received_ts,
-             concat('NORTH', n % 4) AS remote_database, t AS incoming_heartbeat_ts,
-             t + INTERVAL 200 milliseconds AS incoming_extract_ts, t + INTERVAL 400 milliseconds AS incoming_routing_ts,
-             t + INTERVAL 1 millisecond * (500 + n % 300) AS incoming_replicat_ts, concat('EXT', n % 4) AS incoming_extract,
-             'PUMP' AS incoming_routing_path, concat('REP', n % 4) AS incoming_replicat
-        FROM (SELECT n, TIMESTAMP '2026-01-01' + INTERVAL 1 second * n AS t FROM range({rows}) AS made(n)) AS beats)
-  TO '{path}' (FORMAT parquet, COMPRESSION zstd)"""
 
 
 _LAG = f"""
@@ -119,12 +112,8 @@ def _lag(folder: Path, engines: Engines, sizes: tuple[int, int], rounds: int) ->
     few, many = sizes
     seconds, theirs = [], list[float]()
     for rows in sizes:
-        day = folder / str(rows) / "day=2026-01-01"
-        day.mkdir(parents=True)
-        path = day / "beats.parquet"
-        with duckdb.connect() as connection:
-            connection.execute(_ARCHIVE.format(rows=rows, path=path))
-        beats_ = beats.Heartbeats((beats.archive(0, "here", day.parent),), engines)
+        path = write_beats(folder / str(rows), rows)
+        beats_ = beats.Heartbeats((beats.archive(0, "here", folder / str(rows)),), engines)
 
         def ours(_: int, beats_: beats.Heartbeats = beats_, rows: int = rows) -> float:
             began = time.perf_counter()

@@ -1,9 +1,10 @@
 """The columns of a current table, and how a batch changes them.
 
-Columns follow the source: a new column is added; a renamed one is renamed, if the source numbers its columns and the form can
-rename; one with a wider type is widened, if the form can; a dropped one keeps its values and is NULL in new rows. If a type has
-changed otherwise, the table is rewritten, provided that the new type holds each of its values. If not, the column stays as it
-is, and the values of the new type have a column of their own (``price_int``).
+Columns follow the source: a new column is added, with the value that the source has in earlier rows; a renamed one is renamed,
+if the source numbers its columns and the form can rename; one with a wider type is widened, if the form can; a dropped one
+keeps its values and is NULL in new rows. If a type has changed otherwise, the table is rewritten, provided that the new type
+holds each of its values. If not, the column stays as it is, and the values of the new type have a column of their own
+(``price_int``).
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ def evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules, *
         widened=widened,
         dropped=tuple(name for name in there if name not in wanted.names and name not in moved),
         moved=tuple(moved.items()),
+        filled=_filled(definition, moved, added),
         numbers={**kept, **numbers},
         key=key,
     )
@@ -110,6 +112,34 @@ def values_of(column: pa.Array, field: pa.Field) -> tuple[pa.Array, bool]:
     """Values from the source's texts, and whether the type cannot hold some of them, which are then NULL."""
     values = typed(column, field.type, field.name, strict=False)
     return values, values.null_count > column.null_count
+
+
+def _filled(
+    definition: TableDefinition, moved: Mapping[str, str], added: Sequence[pa.Field]
+) -> Mapping[str, pa.Scalar]:
+    """The values of added columns in earlier rows, if the trail has them and the types hold them."""
+    fields, found = {field.name: field for field in added}, {}
+    for column in definition.columns:
+        field = fields.get(moved.get(column.name, column.name))
+        if field is not None and column.missing is not None:
+            values, lossy = values_of(pa.array([column.missing], pa.string()), field)
+            if not lossy:
+                found[field.name] = values[0]
+    return found
+
+
+def with_filled(rows: pa.Table, filled: Mapping[str, pa.Scalar]) -> pa.Table:
+    """Earlier rows with the values of added columns."""
+    for name, value in filled.items():
+        place = rows.schema.get_field_index(name)
+        field = rows.schema.field(place)
+        rows = rows.set_column(place, field, pa.repeat(value.cast(field.type), rows.num_rows))
+    return rows
+
+
+def earlier_rows(held: HeldTable, keys: pa.Array | None, change: TableChange) -> pa.Table:
+    """Rows of a table by key, or all rows (None), in the columns that it has after a change."""
+    return with_filled(retyped(held_rows(held, keys, dict(change.renamed)), change.rows.schema), change.filled)
 
 
 def held_rows(held: HeldTable, keys: pa.Array | None, renamed: Mapping[str, str]) -> pa.Table:

@@ -193,6 +193,8 @@ def _column_messages(change: TableChange) -> list[str]:
         found.append(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
     if change.rekeyed:
         found.append(f"Rewriting {name}: its key has changed to {', '.join(each.name for each in change.key)}.")
+    if change.filled:
+        found.append(f"Rewriting {name}: earlier rows get the default of {', '.join(change.filled)}.")
     found += [f"Column {old} of {name} is renamed to {new}." for old, new in change.renamed]
     found += [f"Column {each.name} of {name} is widened to {each.type}." for each in change.widened]
     found += [

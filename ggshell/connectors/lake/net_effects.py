@@ -253,7 +253,7 @@ def aligned(first: NetEffects, second: NetEffects) -> tuple[NetEffects, NetEffec
     back = {other: index for index, other in pairs.items() if other is not None}
     only = [each for index, each in enumerate(first.columns) if pairs[index] is None]
     ours = [
-        first.columns[back[other]]._replace(column=each.column) if other in back else _absent(each.column, first.keys)
+        first.columns[back[other]]._replace(column=each.column) if other in back else _added(each.column, ~first.gone)
         for other, each in enumerate(second.columns)
     ]
     return (
@@ -271,7 +271,7 @@ def aligned_columns(parts: Sequence[Changes]) -> tuple[ColumnTexts, ...]:
     for part in parts:
         mine = {same_column(each.column, wanted): each for each in part.columns}
         for index, column in enumerate(wanted):
-            found[index].append(mine.get(index) or _absent(column, len(part.io_type)))
+            found[index].append(mine.get(index) or _added(column, np.ones(len(part.io_type), np.bool_)))
     return tuple(
         ColumnTexts(
             column, pa.concat_arrays([each.texts for each in same]), np.concatenate([each.given for each in same])
@@ -288,6 +288,13 @@ def same_column(column: Column, others: Sequence[Column]) -> int | None:
                 return index
     names = [other.name if not (other.number and column.number) else None for other in others]
     return names.index(column.name) if column.name in names else None
+
+
+def _added(column: Column, present: Bools) -> ColumnTexts:
+    """A column in rows that are older than it is: ``present`` ones have the value that the source has there, if it is known."""
+    if column.missing is None:
+        return _absent(column, len(present))
+    return ColumnTexts(column, pa.repeat(pa.scalar(column.missing, pa.string()), len(present)), present)
 
 
 def _absent(column: Column, count: int) -> ColumnTexts:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ggshell.connectors.lake.columns import Rules, evolved, held_rows, placed, retyped, values_of
+from ggshell.connectors.lake.columns import Rules, earlier_rows, evolved, placed, values_of
 from ggshell.connectors.lake.extra_columns import CURRENT, DELETED
 from ggshell.connectors.lake.forms import KEY, HeldTable, TableChange
 from ggshell.connectors.lake.history import VersionChanges, joined_versions, versions
@@ -43,7 +43,7 @@ def table_change(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rul
     effects = parts[0]
     bases, before = _needed(effects, schema), schema.empty_table()
     if len(bases):
-        before = retyped(held_rows(held, bases, dict(change.renamed)), schema)
+        before = earlier_rows(held, bases, change)
     laid = _laid(before, effects, schema)
     return change._replace(rows=laid.rows, nulled=laid.nulled, replaced=effects.key)
 
@@ -55,7 +55,7 @@ def _whole(
     schema, moved, nulled = change.rows.schema, dict(change.moved), dict[str, None]()
     rows = schema.empty_table()
     if held is not None and (DELETED in schema.names or not parts[0].cleared):
-        rows = retyped(held_rows(held, None, dict(change.renamed)), schema)
+        rows = earlier_rows(held, None, change)
     known = keys[0]
     for effects in parts:
         if effects.cleared:
@@ -80,7 +80,7 @@ def version_change(parts: Sequence[VersionChanges], held: HeldTable | None, rule
     touched = pa.concat_arrays([joined.changes.old, joined.changes.new]).unique()
     before = schema.empty_table()
     if held is not None:
-        before = retyped(held_rows(held, None if every else touched, dict(change.renamed)), schema)
+        before = earlier_rows(held, None if every else touched, change)
     is_present = before[CURRENT].combine_chunks().fill_null(True)  # NULL: HISTORY is new for the table
     if not every:
         is_present = pc.and_(is_present, pc.is_in(before[KEY].combine_chunks(), touched))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.postgres.session import execute
 from ggshell.errors import NotFoundError
+from ggshell.record.definition import Column
 from ggshell.types import TableName, quote_table, split_name
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _PRIVATE: Final = (
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
        coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text,
-       a.attnum::int
+       a.attnum::int, CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] END
   FROM pg_attribute a
   LEFT JOIN pg_index pk ON pk.indrelid = a.attrelid AND pk.indisprimary AND pk.indimmediate
  WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
@@ -87,11 +88,29 @@ def table_id(connection: psycopg.Connection[Any], table: TableName) -> int | Non
     return rows[0][0] if rows[0][0] is None else int(rows[0][0])
 
 
-def columns(
-    connection: psycopg.Connection[Any], relation: int
-) -> list[tuple[str, str, int, bool, bool, str, str, int]]:
-    """The columns of a table, in order: (name, type text, type OID, nullable, in the primary key, identity, generated, attnum).
+class CatalogColumn(NamedTuple):
+    """A column in the catalog.
 
-    A deferrable primary key is ignored: within a transaction, several rows may have the same one.
+    ``identity`` and ``generated``: as in pg_attribute; ``number``: attnum; ``missing``: as in ``record.definition.Column``.
     """
-    return [(*row,) for row in execute(connection, _COLUMNS, [relation])]
+
+    name: str
+    type_name: str
+    type_id: int
+    nullable: bool
+    in_key: bool
+    identity: str
+    generated: str
+    number: int
+    missing: str | None
+
+    @property
+    def recorded(self) -> Column:
+        """The column as a trail describes it."""
+        return Column(self.name, self.type_name, self.type_id, self.nullable, self.number, self.missing)
+
+
+def columns(connection: psycopg.Connection[Any], relation: int) -> list[CatalogColumn]:
+    """The columns of a table, in order. A deferrable primary key is ignored: within a transaction, several rows may have the
+    same one."""
+    return [CatalogColumn(*row) for row in execute(connection, _COLUMNS, [relation])]

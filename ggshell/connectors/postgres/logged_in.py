@@ -110,7 +110,7 @@ class PostgresLogin(LoggedIn):
         if relation is None:
             raise NotFoundError(f"table {table} does not exist")
         found = describe.columns(self.connection, relation)
-        return [Column(name, kind, nullable, key) for name, kind, _, nullable, key, *_ in found]
+        return [Column(each.name, each.type_name, each.nullable, each.in_key) for each in found]
 
     def open_transactions(self) -> list[Unread]:
         from ggshell.connectors.postgres.open_transactions import open_transactions

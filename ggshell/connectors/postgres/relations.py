@@ -91,9 +91,9 @@ class Relations:
             self._describe(number, RelationTable(partition, self._wanted(name), self._images(name)))
         if number in self.shapes:
             return
-        found = [row for row in describe.columns(self._connection, number) if not row[6]]
-        columns = tuple(Column(*row[:4], row[7]) for row in found)
-        key = tuple(index for index, row in enumerate(found) if row[4])
+        found = [each for each in describe.columns(self._connection, number) if not each.generated]
+        columns = tuple(each.recorded for each in found)
+        key = tuple(index for index, each in enumerate(found) if each.in_key)
         self.shapes[number] = RelationTable(TableDefinition(name, columns, key), self._wanted(name), self._images(name))
 
     def learn_object(self, definition: TableDefinition) -> int:
@@ -128,19 +128,20 @@ class Relations:
     def _shape(self, relation: pgoutput.Relation) -> RelationTable:
         name = TableName(relation.owner, relation.name)
         try:
-            found = {row[0]: row for row in describe.columns(self._connection, relation.relation)}
+            found = {each.name: each for each in describe.columns(self._connection, relation.relation)}
         except GgsError:
             found = {}
         columns, primary = [], []
         for index, column in enumerate(relation.columns):
             facts = found.get(column.name)
-            same = facts is not None and facts[2] == column.type_id
-            type_name = facts[1] if facts is not None and same else self._type_name(column)
-            nullable, number = (facts[3], facts[7] if same else 0) if facts is not None else (True, 0)
-            columns.append(Column(column.name, type_name, column.type_id, nullable, number))
-            if facts is not None and facts[4]:
+            if facts is not None and facts.type_id == column.type_id:
+                columns.append(facts.recorded)
+            else:
+                nullable = facts is None or facts.nullable
+                columns.append(Column(column.name, self._type_name(column), column.type_id, nullable))
+            if facts is not None and facts.in_key:
                 primary.append(index)
-        if len(primary) < sum(row[4] for row in found.values()):
+        if len(primary) < sum(each.in_key for each in found.values()):
             primary = []  # a generated column of the key is not in the log: only the whole row identifies a row
         full = relation.identity == "f"
         flagged = tuple(index for index, column in enumerate(relation.columns) if column.key)

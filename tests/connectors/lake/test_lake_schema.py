@@ -12,6 +12,7 @@ from deliveries import BEGIN, Deliveries
 from lakes import Lake, image
 
 from ggshell.connectors.lake.target import TableForm
+from ggshell.parameters.lake_tables import Deletes, LakeLayouts, TableLayout
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
@@ -106,6 +107,63 @@ def test_a_dropped_column_stays_and_is_null_in_new_rows(lake: Lake) -> None:
     assert changing.rows("id", "label", "since") == [(1, "a", None), (2, "b", None), (3, None, date(2026, 11, 25))]
     assert changing.deliveries.messages == [
         "Column label of hr.items was dropped or renamed at the source: it stays in the lake, and new rows have NULL."
+    ]
+
+
+GRADE = Column("grade", "integer", 23, True, 5, "7")
+GRADED = ITEMS._replace(columns=(*ITEMS.columns, GRADE))
+
+
+@each_form
+def test_earlier_rows_get_the_default_of_an_added_column(lake: Lake) -> None:
+    """Rows of earlier batches, rows of this batch from before the change, and rows that an update does not contain whole."""
+    changing = Changing(lake)
+    changing.batch(
+        insert(ITEMS, "1", "a", "1", "1"), insert(ITEMS, "2", "b", "2", "2"), insert(ITEMS, "3", "c", "3", "3")
+    )
+    changing.batch(
+        insert(ITEMS, "4", "d", "4", "4"),
+        update(ITEMS, id="3", price="30"),
+        update(GRADED, id="2", price="20"),
+        insert(GRADED, "5", "e", "5", "5", None),
+        update(GRADED, id="3", grade="9"),
+    )
+    changing.batch(update(GRADED, id="4", price="40"), insert(GRADED, "6", "f", "6", "6", "8"))
+    assert [(number, int(price), grade) for number, price, grade in changing.rows("id", "price", "grade")] == [
+        (1, 1, 7),
+        (2, 20, 7),
+        (3, 30, 9),
+        (4, 40, 7),
+        (5, 5, None),
+        (6, 6, 8),
+    ]
+    assert changing.deliveries.messages == ["Rewriting hr.items: earlier rows get the default of grade."]
+
+
+@each_form
+def test_a_default_that_the_type_in_the_lake_does_not_hold_is_null_in_earlier_rows(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.batch(insert(ITEMS, "1", "a", "1", "1"))
+    until = Column("until", "date", 1082, True, 5, "infinity")
+    later = ITEMS._replace(columns=(*ITEMS.columns, until))
+    changing.batch(insert(later, "2", "b", "2", "2", "2026-11-25"))
+    assert changing.rows("id", "until") == [(1, None), (2, date(2026, 11, 25))]
+
+
+@each_form
+def test_every_version_of_a_row_gets_the_default_of_an_added_column(lake: Lake) -> None:
+    changing = Changing(lake)
+    changing.deliveries.layouts = LakeLayouts((("hr.*", TableLayout(deletes=Deletes.CLOSED)),))
+    changing.batch(insert(ITEMS, "1", "a", "1", "1"), insert(ITEMS, "2", "b", "2", "2"))
+    changing.batch(update(ITEMS, id="1", price="10"))
+    changing.batch(insert(ITEMS, "3", "c", "3", "3"), update(GRADED, id="1", price="11"))
+    found = changing.rows("id", "price", "grade", "_current")
+    assert sorted((number, int(price), grade, current) for number, price, grade, current in found) == [
+        (1, 1, 7, False),
+        (1, 10, 7, False),
+        (1, 11, 7, True),
+        (2, 2, 7, True),
+        (3, 3, 7, True),
     ]
 
 

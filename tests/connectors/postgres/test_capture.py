@@ -13,7 +13,7 @@ from ggshell.demo.postgres_server import PostgresServer
 from ggshell.errors import CaptureError, ConnectionLostError, DatabaseError
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.record.operation import IoType
-from ggshell.types import TableName
+from ggshell.types import TableName, text_literal
 
 Rows = list[tuple[str, int, list[tuple[int, bytes | None]]]]
 
@@ -299,6 +299,35 @@ def test_an_added_column_changes_only_later_rows(north: str, tmp_path: Path) -> 
     with capturing(north, start, tmp_path) as capture:
         rows = collect(capture, end)
     assert [len(row[1].columns) for row in rows] == [1, 2]  # type: ignore[attr-defined]
+
+
+def test_added_columns_come_with_the_values_of_earlier_rows(north: str, tmp_path: Path) -> None:
+    defaults = {
+        "integer": "42",
+        "text": "a{b},\"c' d",
+        "text[]": '{"x y",NULL}',
+        "timestamptz": "2026-01-02 03:04:05.5+00",
+        "bytea": "\\x00ff",
+        "varchar(5)": "",
+    }
+    with session.connect(north) as connection:
+        connection.execute("CREATE TABLE m (id integer PRIMARY KEY)")
+        start = prepare(north, "public.m")
+        connection.execute("INSERT INTO m VALUES (1)")
+        for number, (kind, text) in enumerate(defaults.items()):
+            connection.execute(f"ALTER TABLE m ADD c{number} {kind} DEFAULT {text_literal(text)}")
+        connection.execute("ALTER TABLE m ADD without integer")
+        connection.execute("INSERT INTO m VALUES (2)")
+        kept = session.current_position(connection)[0]
+        with capturing(north, start, tmp_path) as capture:
+            rows = collect(capture, kept)
+            connection.execute("ALTER TABLE m ADD volatile double precision DEFAULT random()")  # rewrites the table
+            connection.execute("INSERT INTO m VALUES (3)")
+            rows += collect(capture, session.current_position(connection)[0])
+    first, second, third = ([each.missing for each in row[1].columns] for row in rows)  # type: ignore[attr-defined]
+    assert first == [None]
+    assert second == [None, *defaults.values(), None]
+    assert third == [None] * (len(defaults) + 3)
 
 
 def test_a_column_keeps_its_number_when_it_is_renamed(north: str, tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ class TableChange(NamedTuple):
     new names, whose type becomes a wider one; ``changed``: the names of columns whose type changes otherwise (then the table
     is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``moved``: (source's,
     lake's) names of columns whose type does not hold the earlier values. ``nulled``: columns with a value that their type
-    cannot hold. ``rekeyed``: the table has another key now. ``numbers`` and ``key``: as in ``HeldTable``.
+    cannot hold. ``filled``: the values of added columns in the earlier rows, which are all rewritten; other added columns are
+    NULL there. ``rekeyed``: the table has another key now. ``numbers`` and ``key``: as in ``HeldTable``.
     """
 
     definition: TableDefinition
@@ -71,6 +72,7 @@ class TableChange(NamedTuple):
     dropped: tuple[str, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     nulled: tuple[str, ...] = ()
+    filled: Mapping[str, pa.Scalar] = MappingProxyType({})
     rekeyed: bool = False
     numbers: Mapping[str, int] = MappingProxyType({})
     key: tuple[KeyColumn, ...] = ()

@@ -101,7 +101,8 @@ class DeltaTables:
             fields = self._fields(name, state)
             schema = _with_derived(change.rows.schema, fields)
             described = self._described(state, change, schema, fields, now)
-            rows = RowChange(change.rows, None if change.cleared or not state.exists else change.replaced)
+            replaced = None if change.cleared or not state.exists else change.replaced
+            rows = RowChange(change.rows, replaced, change.filled)
             return [*described, *self._row_changes(name, state).actions(rows, schema, fields, now)]
 
         self._write(name, "MERGE", batch, actions)

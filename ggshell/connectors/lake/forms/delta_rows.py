@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from ggshell.connectors.lake import file_plan
+from ggshell.connectors.lake.columns import with_filled
 from ggshell.connectors.lake.file_plan import WriteRules
 from ggshell.connectors.lake.forms import KEY
 from ggshell.connectors.lake.forms.deletion_vectors import read_vector, write_vector
@@ -34,10 +36,14 @@ PARQUET_RATIO = 3
 
 
 class RowChange(NamedTuple):
-    """New rows, and the keys whose earlier rows go (None: all earlier rows)."""
+    """New rows, and the keys whose earlier rows go (None: all earlier rows).
+
+    ``filled``: the values of added columns in the other earlier rows, which are then all rewritten.
+    """
 
     rows: pa.Table
     replaced: pa.Array | None
+    filled: Mapping[str, pa.Scalar] = MappingProxyType({})
 
 
 class Vectors:
@@ -96,9 +102,17 @@ class DeltaRows:
         live = dict(self._state.files)
         fresh = {part.values: part for part in partitioned(change.rows, fields) if part.rows.num_rows}
         hits = self._hits(files, change.replaced) if change.replaced is not None else {}
-        rewritten = set(live) if change.replaced is None else self._rewritten(live, hits, change.rows, fresh)
-        kept = () if change.replaced is None else rewritten
-        added = self._added(files, live, hits, fresh, kept)
+        every = change.replaced is None or change.filled
+        rewritten = set(live) if every else self._rewritten(live, hits, change.rows, fresh)
+        old: dict[Values, list[str]] = defaultdict(list)
+        for path in () if change.replaced is None else sorted(rewritten):
+            old[live[path].partition].append(path)
+
+        def stays(path: str) -> Iterator[pa.Table]:
+            for rows in files.live_rows(live[path], self._vectors.of(live[path]) | hits.get(path, BitMap())):
+                yield with_filled(rows, change.filled)
+
+        added = self._added(files, live.values(), fresh, old, stays)
         feed = self._feed(files, live, hits, change, fresh) if self._has_feed(schema) else []
         found = [live[path].removed(now) for path in sorted(rewritten)]
         for path in hits:
@@ -141,24 +155,18 @@ class DeltaRows:
     def _added(
         self,
         files: DeltaFiles,
-        live: Mapping[str, AddedFile],
-        hits: Mapping[str, BitMap],
+        live: Collection[AddedFile],
         fresh: Mapping[Values, Part],
-        rewritten: Collection[str],
+        old: Mapping[Values, Sequence[str]],
+        stays: Callable[[str], Iterator[pa.Table]],
     ) -> list[AddedFile]:
-        """New files: the fresh rows, and what stays of the files that are rewritten."""
-        old: dict[Values, list[str]] = defaultdict(list)
-        for path in sorted(rewritten):
-            old[live[path].partition].append(path)
+        """New files: the fresh rows, and what stays of the files that are rewritten (``old``: their paths by partition)."""
         added: list[AddedFile] = []
         for values in {**old, **fresh}:
-            parts: Iterator[pa.Table] = chain.from_iterable(
-                files.live_rows(live[path], self._vectors.of(live[path]) | hits.get(path, BitMap()))
-                for path in old.get(values, [])
-            )
+            parts: Iterator[pa.Table] = chain.from_iterable(map(stays, old.get(values, ())))
             if values in fresh:
                 parts = chain(parts, [fresh[values].rows.select(files.schema.names).cast(files.schema)])
-            count = self._rows_in_file(live.values(), fresh)
+            count = self._rows_in_file(live, fresh)
             added += [each.added for each in files.write(parts, Part(values, files.schema.empty_table()), count)]
         return added
 

@@ -170,7 +170,8 @@ class IcebergTables:
             _keep_record(transaction, change)
             _keep_compression(transaction, self._layouts.of(change.definition.name))
             keys = None if change.cleared else change.replaced
-            self._row_changes(change.definition.name, table).replace(transaction, change.rows, keys, _summary(batch))
+            rows = self._row_changes(change.definition.name, table)
+            rows.replace(transaction, change.rows, keys, _summary(batch), change.filled)
             self._mark(transaction, batch)
 
     def _row_changes(self, name: TableName, table: Table) -> RowChanges:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from pyiceberg.typedef import Record
 from pyroaring import BitMap
 
 from ggshell.connectors.lake import file_plan
+from ggshell.connectors.lake.columns import with_filled
 from ggshell.connectors.lake.file_plan import WriteRules
 from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, partition_of
 from ggshell.connectors.lake.forms.iceberg_snapshot import FileChange, FileChanges, LiveFiles, Snapshots
@@ -58,9 +60,16 @@ class RowChanges:
         return pa.concat_tables(found)
 
     def replace(
-        self, transaction: Transaction, rows: pa.Table, replaced: pa.Array | None, properties: Mapping[str, str]
+        self,
+        transaction: Transaction,
+        rows: pa.Table,
+        replaced: pa.Array | None,
+        properties: Mapping[str, str],
+        filled: Mapping[str, pa.Scalar] = MappingProxyType({}),
     ) -> None:
         """Add rows, and delete those with the keys ``replaced`` (None: all earlier ones), in one snapshot.
+
+        ``filled``: the values of added columns in the other earlier rows, which are then all rewritten.
 
         Raises one of ``CONFLICTS``, here or when the transaction ends, if the table has another snapshot meanwhile: refresh it
         and try again.
@@ -69,7 +78,8 @@ class RowChanges:
         if replaced is None:
             change = self._all_new(transaction.table_metadata, files, live, rows)
         else:
-            change = self._change(transaction.table_metadata, files, live, self._hits(live, files, replaced), rows)
+            hits = self._hits(live, files, replaced)
+            change = self._change(transaction.table_metadata, files, live, hits, rows, filled)
         if change.added or change.removed:
             FileChanges(transaction, live, change, Operation.OVERWRITE, properties).commit()
 
@@ -87,28 +97,38 @@ class RowChanges:
         return {path: positions for path, positions in found.items() if positions}
 
     def _change(
-        self, metadata: TableMetadata, files: TableFiles, live: LiveFiles, hits: Mapping[str, BitMap], rows: pa.Table
+        self,
+        metadata: TableMetadata,
+        files: TableFiles,
+        live: LiveFiles,
+        hits: Mapping[str, BitMap],
+        rows: pa.Table,
+        filled: Mapping[str, pa.Scalar],
     ) -> FileChange:
         fresh = dict(_partitioned(metadata, rows)) if rows.num_rows else {}
-        rewritten = file_plan.files_to_rewrite(
+        rewritten = set(live.data) if filled else self._rewritten(live, hits, rows, fresh)
+        added: list[DataFile] = []
+        old: dict[Partition, list[str]] = defaultdict(list)
+        for path in sorted(rewritten):
+            old[partition_of(live.data[path])].append(path)
+        for partition in {**old, **fresh}:
+            left = (with_filled(each, filled) for each in _left(files, live, hits, old.get(partition, [])))
+            parts = chain(left, [fresh[partition]] if partition in fresh else [])
+            added += self._written(files, parts, partition, self._rows_in_file(live, rows))
+        marks, unmarked = open_deletes(live, {path: hits[path] for path in hits if path not in rewritten}, rewritten)
+        added += [files.write_deletes(marked, partition) for partition, marked in marks.items()]
+        return FileChange(added, rewritten | unmarked)
+
+    def _rewritten(
+        self, live: LiveFiles, hits: Mapping[str, BitMap], rows: pa.Table, fresh: Iterable[Partition]
+    ) -> set[str]:
+        return file_plan.files_to_rewrite(
             described_files(live),
             {path: len(positions) for path, positions in hits.items()},
             rows.nbytes // PARQUET_RATIO,
             self._rules,
             [repr(partition) for partition in fresh],
         )
-        added: list[DataFile] = []
-        old: dict[Partition, list[str]] = defaultdict(list)
-        for path in sorted(rewritten):
-            old[partition_of(live.data[path])].append(path)
-        for partition in {**old, **fresh}:
-            parts = chain(
-                _left(files, live, hits, old.get(partition, [])), [fresh[partition]] if partition in fresh else []
-            )
-            added += self._written(files, parts, partition, self._rows_in_file(live, rows))
-        marks, unmarked = open_deletes(live, {path: hits[path] for path in hits if path not in rewritten}, rewritten)
-        added += [files.write_deletes(marked, partition) for partition, marked in marks.items()]
-        return FileChange(added, rewritten | unmarked)
 
     def _written(
         self, files: TableFiles, parts: Iterable[pa.Table], partition: Partition, rows_in_file: int

@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ggshell.connectors.lake.clustering import sorted_by
-from ggshell.connectors.lake.columns import is_wider
+from ggshell.connectors.lake.columns import is_wider, with_filled
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
@@ -81,7 +81,7 @@ class ParquetTables:
         kept = () if before is None or change.cleared else self._kept(change, before, schema)
         with VersionWriter(self._store, folder, schema, self._layouts.of(name)) as writer:
             for part in kept:
-                writer.write(pa.Table.from_batches([part], schema))
+                writer.write(with_filled(pa.Table.from_batches([part], schema), change.filled))
             writer.write(change.rows.cast(schema))
         self._forget(name, {batch.number, before})
 
