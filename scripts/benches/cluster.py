@@ -49,6 +49,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
             engines = Engines(settings, folder / f"{executors}.log")
             try:
                 asked = trails([str(trail)], folder, engines)
+                _count(asked)  # the executors' Python processes start and import what they need
                 counted[executors] = _seconds(rounds, records, partial(_count, asked))
                 sources = Heartbeats((archive(0, "here", home),), engines)
                 reported[executors] = _seconds(rounds, beats, partial(_report, sources))
@@ -101,11 +102,11 @@ def _planned(trail: TrailName) -> float:
 
 
 def _seconds(rounds: int, wanted: int, ask: Callable[[], int]) -> list[float]:
-    """The seconds of each round, after one that is not counted."""
+    """The seconds of each round."""
     found = []
-    for _ in range(rounds + 1):
+    for _ in range(rounds):
         began = time.perf_counter()
         if (counted := ask()) != wanted:
             raise Failed(f"{counted} rows were counted, not {wanted}")
         found.append(time.perf_counter() - began)
-    return found[1:]
+    return found

@@ -8,16 +8,23 @@ the server, whose mode is strict. A literal contains no backslash escapes: the s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from ggshell.connectors.mysql.literal_columns import (
+    Literal,
+    Literals,
+    PlainValues,
+    by_column,
+    text_literal,
+    text_literals,
+)
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.target import TargetColumn
 from ggshell.record.families import family
 from ggshell.record.fields import Value
 
-NULL: Final = b"NULL"
 INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 BINARIES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 GEOMETRIES: Final = frozenset(
@@ -36,12 +43,11 @@ GEOMETRIES: Final = frozenset(
 _FLOATS: Final = frozenset({"float", "double"})
 _MOMENTS: Final = frozenset({"datetime", "timestamp"})
 _BOUNDED: Final = frozenset({"char", "varchar"})
-_INTEGER_SOURCES: Final = INTEGERS | {"integer", "serial", "bigserial"}
 _HEXADECIMAL_SOURCES: Final = BINARIES | {"bytea", "raw", "long raw", "vector"}
 _LONG: Final = 1000
 """From this number of bytes on, a binary value is written as it is instead of as digits, which are twice as long."""
-_DIGITS: Final = b"0123456789-"
 _NUMERIC: Final = b"0123456789-+.eE"
+_INTEGER: Final = re.compile(rb"-?\d+")
 _NUMBER: Final = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _MOMENT: Final = re.compile(
     rb"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?(?::\d\d)?)?"
@@ -50,21 +56,12 @@ _TIME: Final = re.compile(rb"(-?\d{1,3}:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]00(?::?
 _TRUTHS: Final = {b"t": b"1", b"f": b"0", b"true": b"1", b"false": b"0"}
 _EXTENDED: Final = 0x20000000
 
-Literal = Callable[[bytes], bytes]
-Literals = Callable[[Iterable[Value]], list[bytes]]
-
 
 def literals_of(source: str, column: TargetColumn) -> Literals:
     """Return the function that makes literals of values of a source type for a target column. It raises ApplyError."""
-    many = _many(source, column)
-    if many is not None:
-        return many
-    one = _one(source, column)
-    return lambda values: [NULL if value is None else one(value) for value in values]
-
-
-def text_literal(value: bytes) -> bytes:
-    return b"'" + (value.replace(b"'", b"''") if b"'" in value else value) + b"'"
+    if _is_text(column.base_type) and not _may_lose_spaces(source, column):
+        return text_literals
+    return by_column(_plain_values(source, column), _one(source, column))
 
 
 def bytes_literal(value: bytes) -> bytes:
@@ -92,14 +89,25 @@ def does_not_fit(column: TargetColumn, value: bytes, reason: str = "") -> ApplyE
     )
 
 
-def _many(source: str, column: TargetColumn) -> Literals | None:
-    """The function for the frequent case: integers and texts that need no examination of each value."""
-    word, base = type_word(source), column.base_type
-    if base in INTEGERS and word in _INTEGER_SOURCES:
-        return lambda values: _integers(values, column)
-    if _is_text(base) and not _may_lose_spaces(source, column):
-        return lambda values: [NULL if value is None else text_literal(value) for value in values]
-    return None
+def _plain_values(source: str, column: TargetColumn) -> Sequence[PlainValues]:
+    """The frequent forms of a column's values, which ``_one`` does not change."""
+    base, digits = column.base_type, (*size_of(column.type_name), 0)[0]
+    fraction = rb"(?:\.\d{1,%d})?" % digits if digits else b""
+    if base in INTEGERS:
+        return (PlainValues(rb"-?\d+"),)
+    if base == "decimal":
+        scale = (*size_of(column.type_name), 0, 0)[1]
+        return (PlainValues(rb"-?\d+(?:\.\d{1,%d})?" % scale if scale else rb"-?\d+"),)
+    if base in _FLOATS:
+        return (PlainValues(rb"-?\d+(?:\.\d+)?", suffix=b"e0"),)
+    if base in _MOMENTS:
+        moment = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d" + fraction
+        return tuple(PlainValues(moment, b"'", b"'", zone) for zone in (b"", b"+00"))
+    if base == "date":
+        return (PlainValues(rb"\d{4}-\d\d-\d\d", b"'", b"'"),)
+    if base == "time":
+        return (PlainValues(rb"-?\d{1,3}:\d\d:\d\d" + fraction, b"'", b"'"),)
+    return ()
 
 
 def _is_text(base: str) -> bool:
@@ -118,25 +126,6 @@ def _may_lose_spaces(source: str, column: TargetColumn) -> bool:
         return False
     mine, theirs = size_of(source), size_of(column.type_name)
     return not (mine and theirs and type_word(source) in ("char", "varchar", "character") and mine[0] <= theirs[0])
-
-
-def _integers(values: Iterable[Value], column: TargetColumn) -> list[bytes]:
-    found = [NULL if value is None else value for value in values]
-    if b"".join(found).translate(None, _DIGITS).replace(NULL, b""):
-        for value in found:
-            _require_integer(value, column)
-    try:
-        for value in found:
-            if value is not NULL:
-                int(value)
-    except ValueError:
-        raise does_not_fit(column, value, "it is not an integer") from None
-    return found
-
-
-def _require_integer(value: bytes, column: TargetColumn) -> None:
-    if value is not NULL and value.translate(None, _DIGITS):
-        raise does_not_fit(column, value, "it is not an integer")
 
 
 def _one(source: str, column: TargetColumn) -> Literal:
@@ -166,7 +155,7 @@ def _one(source: str, column: TargetColumn) -> Literal:
 
 
 def _integer(value: bytes, column: TargetColumn) -> bytes:
-    if not value.translate(None, _DIGITS) and value[1:].isdigit() | (len(value) == 1):
+    if _INTEGER.fullmatch(value):
         return value
     whole, _, fraction = value.partition(b".")
     if _NUMBER.fullmatch(value) and b"e" not in value.lower() and not fraction.strip(b"0"):
@@ -235,7 +224,9 @@ def _time(value: bytes, digits: int, column: TargetColumn) -> bytes:
 
 
 def _fraction(fraction: bytes | None, digits: int, value: bytes, column: TargetColumn) -> bytes:
-    kept = (fraction or b"").rstrip(b"0")
+    if not fraction:
+        return b""
+    kept = fraction if len(fraction) <= digits else fraction.rstrip(b"0")
     if len(kept) > digits:
         raise does_not_fit(column, value, f"the column has {digits} digits of a fraction of a second")
     return b"." + kept if kept else b""

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ggshell.connectors.mysql.literals import (
-    BINARIES,
-    GEOMETRIES,
-    NULL,
-    Literals,
-    bytes_literal,
-    literals_of,
-    rows_of_literals,
-)
+from ggshell.connectors.mysql.literal_columns import NULL, Literals
+from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, bytes_literal, literals_of, rows_of_literals
 from ggshell.connectors.mysql.session import quote_name
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.column_groups import require_befores

@@ -143,12 +143,26 @@ class Fold:
 
 
 def _folded(changes: Sequence[Change]) -> Iterator[StatementRows]:
+    inserts = _distinct_inserts(changes)
+    if inserts is not None:
+        yield inserts
+        return
     fold = Fold(changes[0].mapping)
     for change in changes:
         if not fold.add(change):
             yield from fold.take()
             yield StatementRows(change.mapping, change.kind, change.columns, [change.values], change)
     yield from fold.take()
+
+
+def _distinct_inserts(changes: Sequence[Change]) -> StatementRows | None:
+    """Inserts of the same columns with different keys as one statement; None for other changes."""
+    mapping, kind, columns, *_ = changes[0]
+    if kind is not ChangeKind.INSERT or any(each.kind is not kind or each.columns != columns for each in changes):
+        return None
+    rows = [each.values for each in changes]
+    keys = set(map(_key_reader(mapping, columns), rows))
+    return None if None in keys or len(keys) < len(rows) else StatementRows(mapping, kind, columns, rows)
 
 
 def _runs(changes: Sequence[Change]) -> Iterator[StatementRows]:

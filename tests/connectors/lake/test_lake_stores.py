@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from black_hole import BlackHole
 from deliveries import BEGIN, Deliveries, ProcessEnded
 from lakes import PEOPLE, Lake, key_update, person
 from object_stores import Bucket
@@ -15,6 +18,7 @@ from rest_catalog import CLIENT, SECRET, serving_catalog
 from stored_tables import stored_table
 
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
+from ggshell.connectors.lake.forms import iceberg_catalog
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.errors import ConflictError, ParameterError, StoreError
@@ -86,6 +90,19 @@ def test_a_catalog_that_refuses_a_client_is_reported_without_its_secret(
     with pytest.raises(StoreError, match="cannot be used: invalid_client") as refused:
         CommitLog(lake.target, "LAKE")
     assert "zq9" not in str(refused.value)
+
+
+@pytest.mark.parametrize("lake", ["iceberg-rest"], indirect=True)
+def test_a_catalog_that_stops_answering_delays_a_batch(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 1)
+    place = str(urlsplit(lake.target.catalog).port)
+    with closing(BlackHole(int(place))) as line:
+        lake.target = lake.target._replace(catalog=lake.target.catalog.replace(place, str(line.port)))
+        deliveries, end = Deliveries(lake), lake.write([person(1, "Ada", "1")])
+        assert deliveries.persistent_batch(0, BEGIN, end, line.pass_on) == 0
+        line.swallow()
+        assert deliveries.persistent_batch(1, end, lake.write([person(2, "Bo", "2")]), line.pass_on) == 1
+        assert rows(lake) == [(1, "Ada", "1.00"), (2, "Bo", "2.00")]
 
 
 def test_a_file_is_visible_in_a_store_when_it_is_complete(bucket: Bucket, tmp_path: Path) -> None:
