@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, cycle
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,8 +19,10 @@ from ggshell.record.definition import TableDefinition
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.record.operation import IoType
 from ggshell.record.transaction import TransactionPiece
-from ggshell.record.update_images import UNCHANGED, Before, Value, update_images
+from ggshell.record.update_images import UNCHANGED, Before, UpdateImage, Value, image_of, update_images
 
+FEW_ROWS: Final = 16
+"""Up to so many rows of a group are encoded one by one: array operations cost as much as some ten rows."""
 STATEMENT_KIND: Final = 0
 """The kind of a message that is not an event: a table was truncated, or DDL was executed. Its number follows the header."""
 _FILE_BITS: Final = 32
@@ -63,6 +65,9 @@ class _Group:
 
     def rows(self) -> _Rows:
         """Encode the rows."""
+        has_rows = self.operation is not IoType.PURGE_DATA and not self.table.ddl
+        if self.table.plan is not None and has_rows and sum(map(len, self._starts)) <= FEW_ROWS:
+            return self._few_rows(self.table.plan)
         count = len(self.images)
         sizes = np.fromiter(map(len, self._parts), dtype=np.int64, count=len(self._parts))
         numbers = np.fromiter(map(len, self._starts), dtype=np.int64, count=len(self._starts))
@@ -71,7 +76,23 @@ class _Group:
         raw, counts = padded(b"".join(self._parts)), numbers // count
         order = np.repeat(np.array(self._firsts) - np.cumsum(counts) + counts, counts) + np.arange(len(starts) // count)
         position = np.repeat(np.array(self._positions, dtype=np.uint64), counts)
-        encoded = _encoded(self.table, self.operation, self.images, raw, starts)
+        return self._repeated(order, position, _encoded(self.table, self.operation, self.images, raw, starts))
+
+    def _few_rows(self, plan: TablePlan) -> _Rows:
+        """Encode the rows one by one."""
+        order, positions, rows = list[int](), list[int](), list[list[list[Value]]]()
+        for data, starts, first, position in zip(self._parts, self._starts, self._firsts, self._positions, strict=True):
+            images = [
+                plan.row(data, start, columns) for start, columns in zip(starts, cycle(self.images), strict=False)
+            ]
+            width = len(self.images)
+            rows += [images[at : at + width] for at in range(0, len(images), width)]
+            order += range(first, first + len(images) // width)
+            positions += [position] * (len(images) // width)
+        encoded = _one_by_one(self.table, self.operation, rows)
+        return self._repeated(np.array(order, np.int64), np.array(positions, np.uint64), encoded)
+
+    def _repeated(self, order: Ints, position: NDArray[np.uint64], encoded: _Encoded) -> _Rows:
         if encoded.repeats is not None:
             # GETUPDATEBEFORES: one row of the log is two rows of the batch.
             order, position = np.repeat(order, encoded.repeats), np.repeat(position, encoded.repeats)
@@ -164,7 +185,8 @@ def _encoded(
     width = len(table.definition.columns)
     if table.images == DEFAULT_IMAGES and len(columns[0]) == len(columns[1]) == width:
         return _updates(table, plan, raw, before, after)
-    return _updates_one_by_one(table, plan, raw, before, after)
+    olds, news = _lists(plan, raw, before, width), _lists(plan, raw, after, width)
+    return _one_by_one(table, operation, [[*pair] for pair in zip(olds, news, strict=True)])
 
 
 def _types(count: int, operation: int) -> NDArray[np.uint8]:
@@ -218,28 +240,38 @@ def _kept(plan: TablePlan, raw: Bytes, columns: list[RawColumn], rows: Ints, kee
     return steps
 
 
-def _updates_one_by_one(
-    table: CapturedTable, plan: TablePlan, raw: Bytes, before: list[RawColumn], after: list[RawColumn]
-) -> _Encoded:
-    """Updates with other images than the default, or of which the log does not have every column."""
-    width = len(table.definition.columns)
-    olds, news = _lists(plan, raw, before, width), _lists(plan, raw, after, width)
+def _one_by_one(table: CapturedTable, operation: IoType, rows: Sequence[Sequence[list[Value]]]) -> _Encoded:
+    """Few rows, or updates with other images than the default, or of which the log does not have every column.
+
+    ``rows``: the values of the images of each row, UNCHANGED for columns that the log does not have.
+    """
     data: list[bytes] = []
     io_types: list[int] = []
     befores: list[bool] = []
-    repeats = np.ones(len(olds), dtype=np.int64)
-    for row, (old, new) in enumerate(zip(olds, news, strict=True)):
-        known = Before.of(table.definition, old, new, whole=UNCHANGED not in old)
-        made = update_images(table.definition, known, new, table.images)
+    repeats = np.ones(len(rows), dtype=np.int64)
+    for row, images in enumerate(rows):
+        made = _made(table, operation, images)
         repeats[row] = len(made)
         for io_type, area, is_before in made:
             data.append(area)
             io_types.append(io_type)
             befores.append(is_before)
     length = np.fromiter(map(len, data), dtype=np.int64, count=len(data))
-    images = Images(np.frombuffer(b"".join(data), dtype=np.uint8), np.cumsum(length) - length, length)
+    areas = Images(np.frombuffer(b"".join(data), dtype=np.uint8), np.cumsum(length) - length, length)
     flags = np.array(befores, dtype=bool) if any(befores) else None
-    return _Encoded(images, np.array(io_types, dtype=np.uint8), flags, repeats if flags is not None else None)
+    return _Encoded(areas, np.array(io_types, dtype=np.uint8), flags, repeats if flags is not None else None)
+
+
+def _made(table: CapturedTable, operation: IoType, images: Sequence[list[Value]]) -> list[UpdateImage]:
+    """The records of one row."""
+    if operation in (IoType.INSERT, IoType.DELETE):
+        (values,) = images
+        whole = operation is IoType.INSERT or table.images.all_of_deletes
+        wanted = range(len(values)) if whole else table.definition.identity
+        return [(operation, image_of(values, sorted(wanted)), False)]
+    old, new = images
+    known = Before.of(table.definition, old, new, whole=UNCHANGED not in old)
+    return update_images(table.definition, known, new, table.images)
 
 
 def _lists(plan: TablePlan, raw: Bytes, columns: list[RawColumn], width: int) -> list[list[Value]]:

@@ -14,7 +14,12 @@ from ggshell.connectors.mysql.binlog.events import EventType
 from ggshell.connectors.mysql.binlog.plan import TablePlan
 from ggshell.connectors.mysql.binlog.row_events import row_event
 from ggshell.connectors.mysql.binlog.table_map import table_map, table_number
-from ggshell.types import TableName
+from ggshell.connectors.mysql.encode import CapturedTable
+from ggshell.pipeline.capture.cache import Chunk
+from ggshell.pipeline.capture.source import MessageRun
+from ggshell.record.image_rules import ImageRules
+from ggshell.record.transaction import TransactionHeader
+from ggshell.types import Csn, TableName
 
 MAGIC = b"\xfebin"
 
@@ -66,6 +71,20 @@ def rows_of(file: Path) -> Iterator[Row]:
             for number in range(count):
                 operation = f"{found.operation.name}{number if count > 1 else ''}"
                 yield Row(plan.table.name, operation, images[number][row])
+
+
+def run_of(file: Path, images: ImageRules) -> MessageRun:
+    """All row events of a file as one run of a transaction."""
+    tables: dict[int, CapturedTable] = {}
+    rows = list[bytes]()
+    for event in events_of(file):
+        if event[4] == EventType.TABLE_MAP:
+            found = table_map(event)
+            tables[table_number(event)] = CapturedTable(TablePlan(found), found.definition(), images)
+        elif row_event(event) is not None:
+            rows.append(event)
+    header = TransactionHeader("1", Csn(1), 0, len(rows))
+    return MessageRun(header, Chunk(tables, streamed=False), [rows], begins=True, ends=True)
 
 
 def _values(plan: TablePlan, steps: list, count: int) -> Iterator[dict[str, bytes | None]]:  # type: ignore[type-arg]

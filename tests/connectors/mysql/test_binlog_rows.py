@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from all_types import KINDS, Kind, create_table, expressions, random_row
-from log_files import Row, rows_of
+from log_files import Row, rows_of, run_of
 from mariadb_servers import execute, schema_of
 
+from ggshell.connectors.mysql import encode
 from ggshell.connectors.mysql.session import connect
 from ggshell.demo.mariadb_server import MariadbServer, find_program
+from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules, Unified
 
 ROWS = 40
 
@@ -69,6 +71,34 @@ def test_every_value_is_the_text_that_the_server_selects(changed: tuple[str, Pat
         for column, value in enumerate(values):
             text = value if value is None or isinstance(value, bytes) else str(value).encode()
             assert logged[number][f"k{column}"] == text, (number, KINDS[column].type)
+
+
+RULES = [
+    DEFAULT_IMAGES,
+    ImageRules(whole_updates=True, whole_deletes=True),
+    ImageRules(supplemental=True, befores=True),
+    ImageRules(unified=Unified.COMPACT),
+    ImageRules(unified=Unified.FULL),
+]
+
+
+@pytest.mark.parametrize("images", RULES)
+def test_rows_encoded_one_by_one_are_those_of_a_column_at_a_time(
+    changed: tuple[str, Path], images: ImageRules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login, file = changed
+    execute(
+        login, "SET SESSION binlog_row_image = MINIMAL", "UPDATE every SET id = id + 1000, k0 = NULL WHERE id % 5 = 1"
+    )
+
+    def encoded(few: int) -> list[tuple[int, bytes, bool]]:
+        monkeypatch.setattr(encode, "FEW_ROWS", few)
+        batch = encode.encode_runs([run_of(file, images)])
+        assert batch is not None
+        befores = [False] * len(batch) if batch.befores is None else batch.befores.tolist()
+        return [(int(batch.io_type[row]), bytes(batch.data(row)), befores[row]) for row in range(len(batch))]
+
+    assert encoded(1 << 30) == encoded(0)
 
 
 _LINE = re.compile(rb"###   @(\d+)=(.*?) /\* \w")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ggshell.connectors.mysql.binlog.cells import Bytes, Cells, Ints, matrix
 from ggshell.record.ragged import everywhere
 
-_DATETIME_OFFSET: Final = 0x8000000000
-_TIME_OFFSETS: Final = {
+DATETIME_OFFSET: Final = 0x8000000000
+TIME_OFFSETS: Final = {
     0: 0x800000,
     1: 0x80000000,
     2: 0x80000000,
@@ -52,7 +52,7 @@ def year_cells(raw: Bytes, place: Ints) -> Cells:
 
 def datetime_cells(raw: Bytes, place: Ints, digits: int) -> Cells:
     """DATETIME(n): year and month, day, hour, minute and second as bits of five bytes, and the fraction."""
-    packed = _big(raw, place, 5) - _DATETIME_OFFSET
+    packed = _big(raw, place, 5) - DATETIME_OFFSET
     width = 19 + (1 + digits if digits else 0)
     buffer, text = matrix(len(place), width)
     months = packed >> 22
@@ -85,19 +85,20 @@ def timestamp_cells(raw: Bytes, place: Ints, digits: int, *, big: bool = True) -
 def time_cells(raw: Bytes, place: Ints, digits: int) -> Cells:
     """TIME(n): a signed number of hours, minutes, seconds and fractions."""
     extra = fraction_size(digits)
-    value = _big(raw, place, 3 + extra) - _TIME_OFFSETS[digits]
-    return _distinct(value, lambda number: _time_text(number, extra, digits))
+    value = _big(raw, place, 3 + extra) - TIME_OFFSETS[digits]
+    return _distinct(value, lambda number: packed_time(number, extra, digits))
 
 
-def _time_text(number: int, extra: int, digits: int) -> bytes:
+def packed_time(number: int, extra: int, digits: int) -> bytes:
+    """The text of a TIME(n) from its bits; ``extra``: the bytes of its fraction."""
     sign, number = ("-", -number) if number < 0 else ("", number)
     fraction = number & (1 << 8 * extra) - 1
     clock = number >> 8 * extra
     text = f"{sign}{clock >> 12 & 1023:02d}:{clock >> 6 & 63:02d}:{clock & 63:02d}"
-    return (f"{text}.{_fraction_text(fraction, digits)}" if digits else text).encode()
+    return (f"{text}.{fraction_text(fraction, digits)}" if digits else text).encode()
 
 
-def _fraction_text(fraction: int, digits: int) -> str:
+def fraction_text(fraction: int, digits: int) -> str:
     """The digits of a fraction; the log has an even number of them."""
     return f"{fraction:0{2 * fraction_size(digits)}d}"[:digits]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -55,8 +56,14 @@ def integer_cells(values: NDArray[np.integer]) -> Cells:
 
 def decimal_size(precision: int, scale: int) -> int:
     """The bytes of a DECIMAL in the log."""
-    whole = precision - scale
-    return sum(4 * (digits // _GROUP) + _GROUP_BYTES[digits % _GROUP] for digits in (whole, scale))
+    return sum(size for _, size in decimal_groups(precision, scale))
+
+
+def decimal_groups(precision: int, scale: int) -> list[tuple[int, int]]:
+    """The groups of digits of a DECIMAL, before and after its point: (digits, bytes). The odd group is the outer one."""
+    whole, fraction = ([_GROUP] * (digits // _GROUP) for digits in (precision - scale, scale))
+    counts = [(precision - scale) % _GROUP, *whole, *fraction, scale % _GROUP]
+    return [(count, _GROUP_BYTES[count]) for count in counts if count]
 
 
 def decimal_cells(raw: Bytes, place: Ints, precision: int, scale: int) -> Cells:
@@ -70,10 +77,9 @@ def decimal_cells(raw: Bytes, place: Ints, precision: int, scale: int) -> Cells:
     width = 1 + digits + (1 + scale if scale else 0)
     buffer, text = matrix(rows, width)
     text[:, :2] = _ZERO
-    at = _put_groups(data, 0, text, 1, whole, first=True)
     if scale:
         text[:, 1 + digits] = _DOT
-        _put_groups(data, at, text, 2 + digits, scale, first=False)
+    _put_groups(data, text, whole, decimal_groups(precision, scale), 1 + digits - whole)
     nonzero = text[:, 1 : 1 + digits] != _ZERO
     nonzero[:, -1] = True
     shift = nonzero.argmax(axis=1)
@@ -82,20 +88,19 @@ def decimal_cells(raw: Bytes, place: Ints, precision: int, scale: int) -> Cells:
     return Cells(buffer, start, width - 1 - shift + negative)
 
 
-def _put_groups(data: Bytes, at: int, text: Bytes, column: int, digits: int, *, first: bool) -> int:
-    """Write the digits of one side of the point; return the place after its bytes. The odd group is the outer one."""
-    groups = [_GROUP] * (digits // _GROUP)
-    if digits % _GROUP:
-        groups.insert(0 if first else len(groups), digits % _GROUP)
-    for count in groups:
-        size = _GROUP_BYTES[count]
+def _put_groups(data: Bytes, text: Bytes, whole: int, groups: Sequence[tuple[int, int]], column: int) -> None:
+    """Write the groups of digits from a column on; the point is after ``whole`` digits."""
+    at = done = 0
+    for count, size in groups:
+        if done == whole:
+            column += 1
         value = np.zeros(len(data), dtype=np.uint32)
         for byte in range(at, at + size):
             value = value << np.uint32(8) | data[:, byte]
         text[:, column : column + count] = _nine_digits(value, count)
         at += size
         column += count
-    return at
+        done += count
 
 
 def _nine_digits(value: NDArray[np.uint32], count: int) -> Bytes:

@@ -7,19 +7,22 @@ say how long it is. The columns of all rows are then read together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.connectors.mysql.binlog import moments, numbers, strings
-from ggshell.connectors.mysql.binlog.cells import WINDOW, Bytes, Cells, Flags, Ints, Step
+from ggshell.connectors.mysql.binlog.cells import WINDOW, Bytes, Cells, Flags, Ints, Step, padded
 from ggshell.connectors.mysql.binlog.charsets import BINARY, charset_of
 from ggshell.connectors.mysql.binlog.events import DAMAGED, UNSUPPORTED
 from ggshell.connectors.mysql.binlog.json_binary import json_text
+from ggshell.connectors.mysql.binlog.single_values import single_value
 from ggshell.connectors.mysql.binlog.table_map import ColumnType, LogColumn, TableMap
 from ggshell.errors import CaptureError
 from ggshell.record.ragged import everywhere
+from ggshell.record.update_images import UNCHANGED, Value
 
 _INTEGERS: Final = {
     ColumnType.TINY: ("<i1", "<u1"),
@@ -69,6 +72,10 @@ class TablePlan:
         self.table = table
         self._widths = [_width(column) for column in table.columns]
         self._converts = [_convert(column, table) for column in table.columns]
+        self._singles = [
+            single_value(column) or partial(_one_of_array, convert)
+            for column, convert in zip(table.columns, self._converts, strict=True)
+        ]
         self._known: dict[tuple[int, ...], dict[bytes, Pattern]] = {}
 
     def starts(self, data: bytes, place: int, end: int, images: Sequence[tuple[int, ...]]) -> list[int]:
@@ -130,6 +137,22 @@ class TablePlan:
             else:
                 place = value + size
             found.append(RawColumn(index, value, size))
+        return found
+
+    def row(self, data: bytes, place: int, columns: tuple[int, ...]) -> list[Value]:
+        """The values of one image, UNCHANGED for columns that it does not have. Slower for many rows than ``values``."""
+        found: list[Value] = [UNCHANGED] * len(self.table.columns)
+        nulls, place = data[place : place + (len(columns) + 7) // 8], place + (len(columns) + 7) // 8
+        for bit, index in enumerate(columns):
+            if nulls[bit >> 3] & 1 << (bit & 7):
+                found[index] = None
+                continue
+            size, prefix = self._widths[index]
+            if prefix:
+                size = int.from_bytes(data[place : place + prefix], "little")
+                place += prefix
+            found[index] = self._singles[index](data[place : place + size])
+            place += size
         return found
 
     def step(self, raw: Bytes, column: RawColumn, keep: Flags | None = None) -> Step:
@@ -273,6 +296,11 @@ def _convert_string(column: LogColumn) -> Convert | None:
     if kind is ColumnType.STRING:
         return lambda raw, place, size: strings.fixed_bytes_cells(raw, place, size, length)
     return strings.bytes_cells
+
+
+def _one_of_array(convert: Convert, value: bytes) -> bytes:
+    """The text of one value of a type that has no function for single values."""
+    return convert(padded(value), np.zeros(1, np.int64), np.array([len(value)])).values()[0]
 
 
 def _medium(raw: Bytes, place: Ints, *, unsigned: bool) -> Ints:
