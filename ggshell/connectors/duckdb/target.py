@@ -44,6 +44,7 @@ class DuckTarget:
     """The single connection that applies the rows of one group."""
 
     takes_sequences = False
+    foreign_key_hint = "if the source changed rows that refer to each other, drop the foreign key in the target"
 
     def __init__(
         self,

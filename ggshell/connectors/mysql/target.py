@@ -62,6 +62,7 @@ class MysqlTarget:
     """
 
     takes_sequences = False
+    foreign_key_hint = "if the source wrote the rows with foreign_key_checks = 0, drop the foreign key in the target"
 
     def __init__(self, setup: TargetSetup) -> None:
         """Connect, lock the group and make sure that its checkpoint row exists.

@@ -59,6 +59,10 @@ class PostgresTarget:
     """
 
     takes_sequences = True
+    foreign_key_hint = (
+        "if the source changed rows that refer to each other in one statement, set DBOPTIONS DEFERREFCONST (the foreign key"
+        " has to be DEFERRABLE) or DBOPTIONS SUPPRESSTRIGGERS"
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -255,6 +255,8 @@ _KINDS = {
     int(IoType.PURGE_DATA): ChangeKind.TRUNCATE,
     **dict.fromkeys(TWO_IMAGES, ChangeKind.MOVE),
 }
+FEW_ROWS: Final = 16
+"""Up to so many rows of a table are split one by one: array operations cost as much as some thirty rows."""
 _NO_IMAGE: Image = ((), [])
 
 
@@ -293,7 +295,8 @@ def _alike(batch: ChangeBatch, rows: NDArray[np.int64], mapping: TableMapping, i
         for row in rows.tolist():
             yield _move(mapping, batch.images(row), io_type)
         return
-    fields = walk(np.frombuffer(batch.buffer, dtype=np.uint8), batch.start[rows], batch.length[rows])
+    few = len(rows) <= FEW_ROWS
+    fields = None if few else walk(np.frombuffer(batch.buffer, dtype=np.uint8), batch.start[rows], batch.length[rows])
     if fields is None:
         for row in rows.tolist():
             yield Change(mapping, kind, *split_image(batch.data(row)))

@@ -27,11 +27,6 @@ LONGEST_SHOWN = 80
 MOST_SHOWN = 8
 """How many columns a message shows for a row without a key; the discard file shows all of them."""
 
-_CYCLES = (
-    "if the source changed rows that refer to each other in one statement, set DBOPTIONS DEFERREFCONST (the foreign key has to"
-    " be DEFERRABLE) or DBOPTIONS SUPPRESSTRIGGERS"
-)
-
 _WORDS = {IoType.INSERT: "insert", IoType.DELETE: "delete", IoType.PURGE_DATA: "truncate"}
 
 
@@ -291,7 +286,7 @@ class RefusalIsolation:
             or "fix the target's row or the mapping, then START REPLICAT: it continues with this transaction"
         )
         if refusal.state == FOREIGN:
-            hint = f"{hint}; {_CYCLES}"
+            hint = f"{hint}; {self._target.foreign_key_hint}"
         if self._discard is not None:
             self._discard.write(self._discarded(batch, row, mapping, refusal))
             hint += f"; the row is in {self._discard.path}"

@@ -205,7 +205,11 @@ class Target(Protocol):
     After a refusal, ``rollback`` or ``rollback_to_savepoint`` must follow. Every method may raise ConnectionLostError; the
     checkpoint row then shows, after ``reconnect``, what was committed. Every method may raise TargetChangedError: a table
     no longer matches its mapping, everything uncommitted is rolled back, and the target must be opened again.
+
+    ``foreign_key_hint``: what helps if the source changed rows that refer to each other, and a foreign key refuses them.
     """
+
+    foreign_key_hint: str
 
     @property
     def confirmed(self) -> int:

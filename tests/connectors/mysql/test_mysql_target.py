@@ -212,6 +212,14 @@ def test_tables_without_transactions_are_refused_unless_allowed(deliveries: Mysq
     assert deliveries.content() == {1: "x"}
 
 
+def test_a_row_without_its_parent_is_refused_with_what_helps_here(deliveries: MysqlDeliveries) -> None:
+    deliveries.execute("CREATE TABLE p (id int PRIMARY KEY)", "ALTER TABLE t ADD FOREIGN KEY (id) REFERENCES p (id)")
+    with pytest.raises(ApplyError, match="foreign key constraint fails") as raised:
+        _apply(deliveries.start(), Tx(1, [insert(1)]))
+    assert "foreign_key_checks = 0, drop the foreign key" in raised.value.hint
+    assert "DBOPTIONS" not in raised.value.hint
+
+
 def test_names_that_are_too_long_are_refused_and_others_need_no_care(deliveries: MysqlDeliveries) -> None:
     deliveries.execute("CREATE TABLE `select` (`Key` int PRIMARY KEY, `a``b %s` text)")
     source = TableDefinition(TableName("hr", "Orders"), (Column("key", "integer"), Column("a`b %s", "text")), (0,))

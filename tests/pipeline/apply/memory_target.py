@@ -20,6 +20,8 @@ Key = tuple[bytes | None, ...]
 class MemoryTarget:
     """One table; ``rows`` are the committed rows."""
 
+    foreign_key_hint = ""
+
     def __init__(self, table: TargetTable) -> None:
         self._table = table
         self.rows: dict[Key, Image] = {}
