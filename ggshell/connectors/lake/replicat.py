@@ -19,6 +19,7 @@ from ggshell.connectors.lake.credentials import lake_environment
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import open_tables
 from ggshell.connectors.lake.outages import Outage, errors_by_cause
+from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
@@ -53,8 +54,18 @@ SPLIT_BYTES = "24MB"
 """A batch has two tasks, which end at about the same time."""
 BATCH_SECONDS: Final = 1
 """The shortest time between the beginnings of two small batches: a quiet table gets few files."""
-_JAVA_OPTIONS: Final = "-XX:+UseSerialGC -Xms128m -XX:MaxNewSize=128m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=30"
-"""Java has little to do here. By default it takes all memory that it may have before it collects garbage."""
+_JAVA_OPTIONS: Final = " ".join(
+    [
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-Xms128m",
+        "-XX:MaxNewSize=128m",
+        "-XX:MinHeapFreeRatio=10",
+        "-XX:MaxHeapFreeRatio=30",
+    ]
+)
+"""Java has little to do here: its second compiler takes more time than it saves. By default it takes all memory that it may
+have before it collects garbage."""
 _NO_MEMORY = ("OutOfMemoryError", "Java heap space", "TaskResultLost")
 _CAUSE = re.compile(r"^(?:Caused by: |: )[\w.$]+: ([^\n]*\S)", re.MULTILINE)
 
@@ -103,6 +114,8 @@ class LakeReplicat:
         LINKS.enter(self, self._link)
         settings = _delivery_settings(load_settings(context.home.root / "dirprm" / "spark.conf"))
         self._is_remote = settings.is_remote
+        parts = context.home.root.absolute() / "dirtmp" / f"{context.group}.parts"
+        self._exchange = PartExchange(str(parts)) if is_local(settings.effective_master) else THROUGH_SPARK
         self._session = WarmSession(settings, context.home.root / "dirrpt" / "spark.log")
         self._spark: SparkSession | None = None
         self._began = 0.0
@@ -122,6 +135,8 @@ class LakeReplicat:
             self._delivery = LakeDelivery(
                 tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, layouts
             )
+            self._exchange.open()
+            held.callback(self._exchange.close)
             self._held = held.pop_all()
         context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._lag(busy=True))
         context.verb("STATUS", lambda _: self._status(), live=lambda _: self._status(busy=True))
@@ -242,7 +257,8 @@ class LakeReplicat:
 
     def _batch(self, rows: DataFrame, number: int) -> None:
         try:
-            self._outage.run(partial(self._delivery.write, partial(on_spark, rows), number))
+            run = partial(on_spark, rows, exchange=self._exchange)
+            self._outage.run(partial(self._delivery.write, run, number))
         except GgsError as error:
             self._refused = error
             raise

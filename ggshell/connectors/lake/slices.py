@@ -20,6 +20,7 @@ from ggshell.connectors.lake.extra_columns import with_extras
 from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.log_files import LogFile, LogLayout, LogWriter
 from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, net_effects, of_one_key
+from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.table_keys import joined_key
 from ggshell.errors import ApplyError, GgsError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, Deletes, LakeLayouts
@@ -69,7 +70,7 @@ class SlicePart(NamedTuple):
 
 class SliceTask(NamedTuple):
     """A task. ``log``: None if the log is not written; ``reached``: positions before which a table (None: the log) has all;
-    ``least``: the CSN of the first transaction that is delivered."""
+    ``least``: the CSN of the first transaction that is delivered; ``exchange``: how the parts are returned."""
 
     wanted: Callable[[TableName], bool]
     keys: HomeKeys | None
@@ -78,13 +79,14 @@ class SliceTask(NamedTuple):
     only: frozenset[TableName] | None = None
     least: Csn | None = None
     layouts: LakeLayouts = DEFAULT_LAYOUTS
+    exchange: PartExchange = THROUGH_SPARK
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Spark's form of a task: splits in, parts out, each as one binary value."""
         for batch in batches:
             for data in batch.column(0).to_pylist():
                 for part in self._parts(pickle.loads(data)):  # noqa: S301 - written by this program's data source
-                    yield pa.record_batch([pa.array([pickle.dumps(part, 5)], pa.binary())], names=["part"])
+                    yield pa.record_batch([pa.array([self.exchange.sent(part)], pa.binary())], names=["part"])
 
     def _parts(self, split: TrailSplit) -> Iterator[SlicePart | GgsError]:
         """The parts of a split; an error of this program is returned, because Java would keep only its text."""
@@ -109,16 +111,17 @@ class SliceTask(NamedTuple):
         yield SlicePart((seqno, split.first, number), effects, files, reduction.counts, last, versions)
 
 
-def on_spark(splits: DataFrame, task: SliceTask) -> list[SlicePart]:
+def on_spark(splits: DataFrame, task: SliceTask, exchange: PartExchange = THROUGH_SPARK) -> list[SlicePart]:
     """Run a task on the splits of a batch, in one job. Raises the error of a task."""
-    return parts_of(splits.mapInArrow(task.rows, "part binary").toArrow().column(0).to_pylist())
+    task = task._replace(exchange=exchange)
+    return parts_of(splits.mapInArrow(task.rows, "part binary").toArrow().column(0).to_pylist(), exchange)
 
 
-def parts_of(data: Iterable[bytes]) -> list[SlicePart]:
+def parts_of(data: Iterable[bytes], exchange: PartExchange = THROUGH_SPARK) -> list[SlicePart]:
     """The parts that tasks have returned. Raises the error of a task."""
     found = []
     for each in data:
-        part = pickle.loads(each)  # noqa: S301 - written by this program's tasks
+        part = exchange.received(each)
         if isinstance(part, GgsError):
             raise part
         found.append(part)

@@ -13,6 +13,7 @@ from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import LakeTables, open_tables
 from ggshell.connectors.lake.outages import errors_by_cause
+from ggshell.connectors.lake.part_exchange import PartExchange
 from ggshell.connectors.lake.slices import SlicePart, SliceTask, on_spark, parts_of
 from ggshell.connectors.lake.target import index_cache
 from ggshell.errors import ConnectionLostError
@@ -70,6 +71,8 @@ class Deliveries:
         self.least: Csn | None = None
         self.layouts = DEFAULT_LAYOUTS
         self._spark = spark
+        self._exchange = PartExchange(str(lake.home.root / "dirtmp" / "LAKE.parts") if spark is not None else "")
+        self._exchange.open()
         self._split_bytes = split_bytes
         self._persistent: LakeDelivery | None = None
 
@@ -119,7 +122,8 @@ class Deliveries:
         if self._spark is None:
             return run_here(splits, task)
         rows = [(pickle.dumps(split),) for split in splits]
-        return on_spark(self._spark.createDataFrame(rows, "split binary").repartition(len(splits)), task)
+        frame = self._spark.createDataFrame(rows, "split binary").repartition(len(splits))
+        return on_spark(frame, task, self._exchange)
 
     def _count(self, table: TableName, _: int, number: int) -> None:
         self.counted[str(table)] = self.counted.get(str(table), 0) + number
