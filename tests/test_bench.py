@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +141,39 @@ def test_an_unknown_bench_is_a_usage_error() -> None:
     )
     assert result.returncode == 2
     assert "extract, replicat, apply" in result.stderr
+
+
+def test_a_bench_has_every_library_that_it_imports() -> None:
+    """In an environment with the extra ``bench`` alone: a bench once ran only where the tests' libraries were installed."""
+    extras = tomllib.loads((SCRIPTS.parent / "pyproject.toml").read_text())["project"]
+    wanted, names = ["bench"], {_name(each) for each in extras["dependencies"]}
+    while wanted:
+        for each in extras["optional-dependencies"][wanted.pop()]:
+            inner = re.fullmatch(r"ggshell\[(.+)\]", each)
+            wanted += inner[1].split(",") if inner else []
+            names.add(_name(each))
+    known = packages_distributions()
+    trees = (ast.parse(file.read_text()) for file in (SCRIPTS / "benches").glob("*.py"))
+    imported = {
+        name.partition(".")[0]
+        for tree in trees
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    lacking = {
+        name
+        for name in imported - sys.stdlib_module_names - {"ggshell", "benches"}
+        if not names & {_name(each) for each in known.get(name, [name])}
+    }
+    assert lacking == set()
+
+
+def _name(requirement: str) -> str:
+    """The name of a distribution, without its version and its extras."""
+    return re.split(r"[\[<>=!~; ]", requirement)[0].lower().replace("_", "-")

@@ -43,6 +43,8 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         trail, records = _trail(folder, size)
         home, beats = _archive(folder / "lag", size, QUICK_BEATS if quick else BEATS)
         planned = [_planned(trail) for _ in range(rounds)]
+        bare = _without_indexes(trail, folder / "bare")
+        probed = [_planned(bare) for _ in range(rounds)]
         counted, reported = dict[int, list[float]](), dict[int, list[float]]()
         for executors in EXECUTORS:
             settings = QuerySettings(EngineChoice.SPARK, master=f"local-cluster[{executors},1,1024]", memory="1g")
@@ -62,6 +64,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         less_is_better("cluster", f"TRAIL COUNT, {gigabytes}", "s", counted[2], counted[1], "one executor", 1.6),
         less_is_better("cluster", f"LAG REPORT, {gigabytes}", "s", reported[2], reported[1], "one executor", 1.6),
         less_is_better("cluster", f"planning, {gigabytes} of trail", "s", planned, [0.5], LIMIT_NAME, 1.0),
+        less_is_better("cluster", "the same without the indexes of files", "s", probed, [0.5], LIMIT_NAME, 1.0),
     ]
 
 
@@ -90,6 +93,15 @@ def _archive(folder: Path, size: int, rows: int) -> tuple[Path, int]:
         written += write_beats(folder, rows, beats).stat().st_size
         beats += rows
     return folder, beats
+
+
+def _without_indexes(trail: TrailName, folder: Path) -> TrailName:
+    """The same files in a folder that has no indexes of them."""
+    folder.mkdir()
+    name = TrailName(folder, trail.prefix)
+    for seqno in trail.sequences():
+        name.file(seqno).symlink_to(trail.file(seqno))
+    return name
 
 
 def _planned(trail: TrailName) -> float:
