@@ -22,8 +22,11 @@ _PRIVATE: Final = (
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
        coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text,
-       a.attnum::int, CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] END
-  FROM pg_attribute a
+       a.attnum::int, CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] WHEN c.relkind = 'p' THEN
+                           (SELECT (part.attmissingval::text::text[])[1]
+                              FROM pg_partition_tree(c.oid) tree JOIN pg_attribute part ON part.attrelid = tree.relid
+                             WHERE part.attname = a.attname AND part.atthasmissing LIMIT 1) END
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
   LEFT JOIN pg_index pk ON pk.indrelid = a.attrelid AND pk.indisprimary AND pk.indimmediate
  WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attnum"""

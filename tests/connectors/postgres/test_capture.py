@@ -330,6 +330,20 @@ def test_added_columns_come_with_the_values_of_earlier_rows(north: str, tmp_path
     assert third == [None] * (len(defaults) + 3)
 
 
+def test_an_added_column_of_partitions_comes_with_the_value_of_earlier_rows(north: str, tmp_path: Path) -> None:
+    with session.connect(north) as connection:
+        connection.execute("CREATE TABLE q (id integer PRIMARY KEY) PARTITION BY RANGE (id)")
+        connection.execute("CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10)")
+        start = prepare(north, "public.q")
+        connection.execute("INSERT INTO q VALUES (1)")
+        connection.execute("ALTER TABLE q ADD a integer DEFAULT 7, ADD b text")
+        connection.execute("INSERT INTO q VALUES (2)")
+        end = session.current_position(connection)[0]
+    with capturing(north, start, tmp_path) as capture:
+        rows = collect(capture, end)
+    assert [each.missing for each in rows[1][1].columns] == [None, "7", None]  # type: ignore[attr-defined]
+
+
 def test_a_column_keeps_its_number_when_it_is_renamed(north: str, tmp_path: Path) -> None:
     with session.connect(north) as connection:
         connection.execute("CREATE TABLE n (id integer PRIMARY KEY, gone text, b text)")
