@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CHECK_SECONDS = 0.5
-BATCH_BYTES = "48MB"
-SPLIT_BYTES = "24MB"
+BATCH_BYTES = "64MB"
+SPLIT_BYTES = "32MB"
 """A batch has two tasks, which end at about the same time."""
 BATCH_SECONDS: Final = 1
 """The shortest time between the beginnings of two small batches: a quiet table gets few files."""
