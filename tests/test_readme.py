@@ -18,6 +18,7 @@ from processes import until
 
 from ggshell.check.cli import check_sources
 from ggshell.check.findings import FindingSeverity
+from ggshell.connectors.lake.replicat import BATCH_BYTES
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import open_servers
 from ggshell.language.grammar import COMMANDS, LOGDUMP, parse
@@ -74,6 +75,12 @@ def test_parameter_files_in_the_pages_are_accepted(text: str) -> None:
 def test_python_in_the_pages_compiles(page: str) -> None:
     for code in blocks(PAGES[page], "python"):
         compile(code, page, "exec")
+
+
+def test_the_size_of_a_lake_s_batch_is_that_of_the_program() -> None:
+    latency = (ROOT / "grammar" / "parameters" / "latency.md").read_text(encoding="utf-8")
+    for page in (PAGES["docs/lakes.md"], latency):
+        assert f"A batch of {BATCH_BYTES.removesuffix('MB')} MB of the trail" in page
 
 
 def test_the_two_commands_come_first() -> None:

@@ -7,6 +7,7 @@ also into Java's memory. On a cluster there is no other way.
 from __future__ import annotations
 
 import mmap
+import os
 import pickle
 import shutil
 import struct
@@ -30,11 +31,11 @@ class PartExchange(NamedTuple):
     folder: str = ""
 
     def open(self) -> None:
-        """Create the folder, without the files that a killed process has left. Raises DiskError."""
+        """Create the folder, for this user only, without the files that a killed process has left. Raises DiskError."""
         self.close()
         if self.folder:
             try:
-                Path(self.folder).mkdir(parents=True)
+                Path(self.folder).mkdir(0o700, parents=True)
             except OSError as error:
                 raise DiskError(f"cannot create {self.folder}: {error.strerror}") from error
 
@@ -52,13 +53,13 @@ class PartExchange(NamedTuple):
             _write(path, part)
         except OSError as error:
             return pickle.dumps(DiskError(f"cannot write {path}: {error.strerror}"), _PROTOCOL)
-        return str(path).encode()
+        return os.fsencode(path)
 
     def received(self, data: bytes) -> Any:
         """The part for which a task has returned ``data``; its file is removed. Arrow's arrays are read-only views of it."""
         if not data.startswith(b"/"):
             return pickle.loads(data)  # noqa: S301 - written by this program's tasks
-        path = Path(data.decode())
+        path = Path(os.fsdecode(data))
         part = _read(path)
         path.unlink()
         return part

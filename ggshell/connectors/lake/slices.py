@@ -119,12 +119,10 @@ def on_spark(splits: DataFrame, task: SliceTask, exchange: PartExchange = THROUG
 
 def parts_of(data: Iterable[bytes], exchange: PartExchange = THROUGH_SPARK) -> list[SlicePart]:
     """The parts that tasks have returned. Raises the error of a task."""
-    found = []
-    for each in data:
-        part = exchange.received(each)
+    found = [exchange.received(each) for each in data]  # all of them, so that no file of a part stays
+    for part in found:
         if isinstance(part, GgsError):
             raise part
-        found.append(part)
     return found
 
 

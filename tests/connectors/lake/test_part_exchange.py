@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
-from ggshell.errors import DiskError, TrailError
+from ggshell.connectors.lake.slices import parts_of
+from ggshell.errors import ConnectionLostError, DiskError, TrailError
 
 
 class Part(NamedTuple):
@@ -57,10 +58,20 @@ def test_arrays_of_numpy_can_be_changed_and_those_of_arrow_are_not_copied(tmp_pa
 def test_parts_of_a_killed_process_are_removed_at_the_next_start(tmp_path: Path) -> None:
     exchange = exchange_in(tmp_path)
     exchange.sent(Part(pa.array(["a"]), None, {}))
+    assert Path(exchange.folder).stat().st_mode & 0o777 == 0o700
     exchange.open()
     assert list(Path(exchange.folder).iterdir()) == []
     exchange.close()
     assert not Path(exchange.folder).exists()
+
+
+def test_an_error_of_a_task_leaves_no_file_of_the_others(tmp_path: Path) -> None:
+    """A batch is tried again and again while its store does not answer."""
+    exchange = exchange_in(tmp_path)
+    data = [exchange.sent(each) for each in ("a part", ConnectionLostError("no answer"), "another one")]
+    with pytest.raises(ConnectionLostError, match="no answer"):
+        parts_of(data, exchange)
+    assert list(Path(exchange.folder).iterdir()) == []
 
 
 def test_a_part_through_spark_and_an_error_arrive_too(tmp_path: Path) -> None:
