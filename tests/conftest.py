@@ -8,7 +8,6 @@ import re
 import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from hypothesis import settings
 from mariadb_servers import FAST, binaries_or_skip, new_schema, private_server
 from object_stores import Bucket, StoreServer, new_bucket, serve_objects
 from servers import new_database
+from short_folders import short_folder
 
 from ggshell.demo.mariadb_server import MariadbServer
 from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
@@ -156,7 +156,7 @@ def port() -> int:
 
 @pytest.fixture(scope="session")
 def server_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="ggs-", dir="/tmp"))
+    folder = short_folder("ggs-")
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)

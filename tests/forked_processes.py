@@ -15,13 +15,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fork_server import PACKAGES, ROOM, Request
+from short_folders import short_folder
 
 from ggshell.groups.launch import MEMORY_SETTINGS
 
@@ -152,7 +152,7 @@ def _address() -> str:
 
 def _start_server() -> str:
     """Start the server, which ends with this process; return the path of its socket."""
-    folder = tempfile.mkdtemp(prefix="ggs-fork-", dir="/tmp")  # a socket's path must be short
+    folder = short_folder("ggs-fork-")
     path = f"{folder}/socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from short_folders import short_folder
 
 from ggshell.connectors.mysql.session import connect
 from ggshell.demo.mariadb_server import REPLICATION_SETTINGS, MariadbServer, find_binaries
@@ -40,7 +40,7 @@ def binaries_or_skip() -> Path:
 @contextmanager
 def private_server(port: int, settings: Mapping[str, str] | None = None) -> Iterator[MariadbServer]:
     """A server of its own for one test, which may stop, kill and start it."""
-    folder = Path(tempfile.mkdtemp(prefix="ggm-", dir="/tmp"))
+    folder = short_folder("ggm-")
     folder.chmod(0o755)
     server = MariadbServer(folder / "data", folder / "s", port, binaries_or_skip())
     try:

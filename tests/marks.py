@@ -2,22 +2,21 @@
 
 The marks are ``pg``, ``mariadb``, ``spark`` and ``slow``.
 
-``--quick`` runs the tests without these marks. A quick test that starts a process fails in a quick run. The folders of
-quick tests are in memory where the system has room: they call fsync thousands of times.
+``--quick`` runs the tests without these marks. A quick test that starts a process fails in a quick run. All temporary
+folders, also those of the servers, are in memory where the system has room (``short_folders``).
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from amounts import QUICK_PROFILE
 from hypothesis import settings
+from short_folders import MEMORY, ROOM_OF_ALL, ROOM_OF_QUICK, use_memory
 
 FIXTURES = {
     "pg": {"server_folder", "demo", "replication", "demo_home"},
@@ -29,13 +28,6 @@ FIXTURES = {
 
 QUICK = " and ".join(f"not {mark}" for mark in FIXTURES)
 """What ``--quick`` selects, as an expression for ``-m``."""
-
-MEMORY = Path("/dev/shm")  # noqa: S108 (pytest makes private folders there)
-"""The file system in memory, on Linux."""
-ROOM = 1 << 30
-"""The free bytes that a quick run asks of it; its files take 160 MB."""
-TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
-"""The variable that tells pytest where to make its temporary folders."""
 
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"}
 """The audit events of Python that start a process."""
@@ -52,14 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         settings.load_profile(QUICK_PROFILE)
-        if TEMPORARY not in os.environ and _memory_has_room():
-            os.environ[TEMPORARY] = str(MEMORY)
         config.option.markexpr = f"({config.option.markexpr}) and {QUICK}" if config.option.markexpr else QUICK
+    use_memory(ROOM_OF_QUICK if config.getoption("--quick") else ROOM_OF_ALL)
     sys.addaudithook(_record_start)
-
-
-def _memory_has_room() -> bool:
-    return os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,7 +56,7 @@ def keeps_no_memory_if_all_pass(
     """Remove the temporary folders in memory; after a failure they are kept."""
     yield
     folder = tmp_path_factory.getbasetemp()
-    if request.config.getoption("--quick") and not request.session.testsfailed and folder.is_relative_to(MEMORY):
+    if not request.session.testsfailed and folder.is_relative_to(MEMORY):
         shutil.rmtree(folder, ignore_errors=True)
 
 

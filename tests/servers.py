@@ -17,7 +17,7 @@ def new_database(server: PostgresServer) -> Iterator[str]:
     """The DSN of a new, empty database; it and its slots are dropped afterwards."""
     name = f"t{next(_NUMBERS)}"
     with psycopg.connect(server.dsn(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} STRATEGY FILE_COPY")  # a third of the time, without fsync
     yield server.dsn(name)
     with psycopg.connect(server.dsn(), autocommit=True) as connection:
         connection.execute(

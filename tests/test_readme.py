@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import duckdb
 import psycopg
 import pytest
 from processes import until
+from short_folders import short_folder
 
 from ggshell.check.cli import check_sources
 from ggshell.check.findings import FindingSeverity
@@ -118,7 +118,7 @@ def run_blocks(text: str, written: str, home: Path) -> str:
 @pytest.fixture
 def demo_home() -> Iterator[Path]:
     """A home with demo servers; both are removed after the test."""
-    folder = Path(tempfile.mkdtemp(prefix="ggs-tour-", dir="/tmp"))
+    folder = short_folder("ggs-tour-")
     yield folder
     end_processes(folder)
     open_servers(folder).remove()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from cli.shell import Shell, log_extract, pump, replicat
 from pipelines import Pipeline
+from short_folders import short_folder
 
 from ggshell.clock import SystemClock, local_text
 from ggshell.home import checkpoint as checkpoints
@@ -20,7 +19,7 @@ BACK = "ALTER REPLICAT rep1, EXTSEQNO 0, EXTRBA 0"
 
 @pytest.fixture
 def pipeline(north: str, south: str) -> Iterator[Pipeline]:
-    made = Pipeline(Path(tempfile.mkdtemp(prefix="ggs-", dir="/tmp")), north, south)
+    made = Pipeline(short_folder("ggs-"), north, south)
     made.add()
     yield made
     made.close()

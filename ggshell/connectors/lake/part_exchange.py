@@ -21,7 +21,7 @@ from ggshell.errors import DiskError
 
 _PROTOCOL: Final = 5
 _COUNT: Final = struct.Struct("<Q")
-_PAGE: Final = 64
+_ALIGNMENT: Final = 64
 """Each buffer begins at a multiple of so many bytes, as Arrow recommends."""
 
 
@@ -110,4 +110,4 @@ def _head_size(pieces: int) -> int:
 
 
 def _aligned(place: int) -> int:
-    return -(-place // _PAGE) * _PAGE
+    return -(-place // _ALIGNMENT) * _ALIGNMENT

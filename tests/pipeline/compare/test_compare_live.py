@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 from pipelines import Pipeline
+from short_folders import short_folder
 
 
 @pytest.fixture
 def pipeline(north: str, south: str) -> Iterator[Pipeline]:
-    found = Pipeline(Path(tempfile.mkdtemp(prefix="ggs-compare-", dir="/tmp")), north, south)
+    found = Pipeline(short_folder("ggs-compare-"), north, south)
     yield found
     found.close()
 
