@@ -254,5 +254,5 @@ def test_groups_of_a_wildcard_are_started_together_and_listed_in_order(home: Hom
     events = home.event_log.read_text().splitlines()
     launched = [number for number, line in enumerate(events) if "OGG-00975" in line]
     first_end = next(number for number, line in enumerate(events) if "PROCESS ABENDING" in line)
-    assert sum(number < first_end for number in launched) >= 4
+    assert sum(number < first_end for number in launched) >= 2  # not one after the other
     assert len(launched) == len(groups) + 1
