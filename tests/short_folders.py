@@ -18,7 +18,7 @@ DISK = Path("/tmp")  # noqa: S108 (the path of a folder below TMPDIR could be to
 ROOM_OF_QUICK = 1 << 30
 """The free bytes that a quick run needs; its files take 160 MB."""
 ROOM_OF_ALL = 12 << 30
-"""The free bytes that a whole run needs: two workers with up to three servers each, whose logs can have a gigabyte."""
+"""The free bytes that a whole run needs: it takes up to 4 GB, and the processes of its three workers need memory too."""
 _VARIABLE = "TMPDIR"
 
 
