@@ -235,7 +235,8 @@ def test_python_modules_in_the_home_are_not_imported(home: Home) -> None:
     assert manager(home).state is RUNNING
 
 
-def test_groups_of_a_wildcard_are_started_together_and_listed_in_order(home: Home) -> None:
+def test_groups_of_a_wildcard_are_started_together_and_listed_in_order(home: Home, real_starts: None) -> None:
+    """With new processes: forks of the tests can end before Manager has launched the next group."""
     groups = [f"EXT{number}" for number in range(9)]
     for group in groups:  # with an invalid parameter file they abend at once
         checkpoints.save(home, checkpoints.extract(group))
@@ -254,5 +255,5 @@ def test_groups_of_a_wildcard_are_started_together_and_listed_in_order(home: Hom
     events = home.event_log.read_text().splitlines()
     launched = [number for number, line in enumerate(events) if "OGG-00975" in line]
     first_end = next(number for number, line in enumerate(events) if "PROCESS ABENDING" in line)
-    assert sum(number < first_end for number in launched) >= 2  # not one after the other
+    assert sum(number < first_end for number in launched) >= 4
     assert len(launched) == len(groups) + 1

@@ -1,7 +1,7 @@
 """How the tasks of a batch return their parts to the process that commits them.
 
-On one machine a part is a file, which the other process maps into its memory. Through Spark it would be copied several times,
-also into Java's memory. On a cluster there is no other way.
+On one machine, a task writes a part to a file, and the other process maps the file into its memory. Spark would copy the part
+several times, once into Java's memory. On a cluster, parts go through Spark.
 """
 
 from __future__ import annotations

@@ -22,13 +22,15 @@ _PRIVATE: Final = (
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
        coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text,
-       a.attnum::int, CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] WHEN c.relkind = 'p' THEN
-                           (SELECT (part.attmissingval::text::text[])[1]
-                              FROM pg_partition_tree(c.oid) tree JOIN pg_attribute part ON part.attrelid = tree.relid
-                             WHERE part.attname = a.attname AND part.atthasmissing LIMIT 1) END
-  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+       a.attnum::int, missing.value
+  FROM pg_attribute a
+  LEFT JOIN (SELECT DISTINCT ON (attname) attname, (attmissingval::text::text[])[1] AS value
+               FROM pg_attribute
+              WHERE atthasmissing AND attrelid IN (SELECT %(relation)s::oid
+                                                   UNION ALL SELECT relid FROM pg_partition_tree(%(relation)s::oid))
+              ORDER BY attname, attrelid) missing USING (attname)
   LEFT JOIN pg_index pk ON pk.indrelid = a.attrelid AND pk.indisprimary AND pk.indimmediate
- WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+ WHERE a.attrelid = %(relation)s AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attnum"""
 
 
@@ -116,4 +118,4 @@ class CatalogColumn(NamedTuple):
 def columns(connection: psycopg.Connection[Any], relation: int) -> list[CatalogColumn]:
     """The columns of a table, in order. A deferrable primary key is ignored: within a transaction, several rows may have the
     same one."""
-    return [CatalogColumn(*row) for row in execute(connection, _COLUMNS, [relation])]
+    return [CatalogColumn(*row) for row in execute(connection, _COLUMNS, {"relation": relation})]

@@ -11,6 +11,7 @@ from connectors.postgres.slot_reading import capturing, collect, prepare, values
 from ggshell.connectors.postgres import encode, log, protocol, session, slot, trandata, wire
 from ggshell.demo.postgres_server import PostgresServer
 from ggshell.errors import CaptureError, ConnectionLostError, DatabaseError
+from ggshell.record.definition import Column
 from ggshell.record.image import decode_image, split_key_update
 from ggshell.record.operation import IoType
 from ggshell.types import TableName, text_literal
@@ -288,17 +289,29 @@ def test_the_safe_position_advances_on_an_idle_source(north: str, tmp_path: Path
             assert collect(capture, session.current_position(connection)[0]) == []
 
 
-def test_an_added_column_changes_only_later_rows(north: str, tmp_path: Path) -> None:
-    with session.connect(north) as connection:
-        connection.execute("CREATE TABLE d (id integer PRIMARY KEY)")
-        start = prepare(north, "public.d")
-        connection.execute("INSERT INTO d VALUES (1)")
-        connection.execute("ALTER TABLE d ADD b text DEFAULT 'new'")
-        connection.execute("INSERT INTO d VALUES (2, 'x')")
+def columns_captured(dsn: str, folder: Path, table: str, create: str, *changes: str) -> list[tuple[Column, ...]]:
+    """The columns of each row that is captured after the changes of a new table."""
+    with session.connect(dsn) as connection:
+        connection.execute(create)
+        start = prepare(dsn, f"public.{table}")
+        for statement in changes:
+            connection.execute(statement)
         end = session.current_position(connection)[0]
-    with capturing(north, start, tmp_path) as capture:
-        rows = collect(capture, end)
-    assert [len(row[1].columns) for row in rows] == [1, 2]  # type: ignore[attr-defined]
+    with capturing(dsn, start, folder) as capture:
+        return [row[1].columns for row in collect(capture, end)]  # type: ignore[attr-defined]
+
+
+def test_an_added_column_changes_only_later_rows(north: str, tmp_path: Path) -> None:
+    found = columns_captured(
+        north,
+        tmp_path,
+        "d",
+        "CREATE TABLE d (id integer PRIMARY KEY)",
+        "INSERT INTO d VALUES (1)",
+        "ALTER TABLE d ADD b text DEFAULT 'new'",
+        "INSERT INTO d VALUES (2, 'x')",
+    )
+    assert [len(columns) for columns in found] == [1, 2]
 
 
 def test_added_columns_come_with_the_values_of_earlier_rows(north: str, tmp_path: Path) -> None:
@@ -331,17 +344,17 @@ def test_added_columns_come_with_the_values_of_earlier_rows(north: str, tmp_path
 
 
 def test_an_added_column_of_partitions_comes_with_the_value_of_earlier_rows(north: str, tmp_path: Path) -> None:
-    with session.connect(north) as connection:
-        connection.execute("CREATE TABLE q (id integer PRIMARY KEY) PARTITION BY RANGE (id)")
-        connection.execute("CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10)")
-        start = prepare(north, "public.q")
-        connection.execute("INSERT INTO q VALUES (1)")
-        connection.execute("ALTER TABLE q ADD a integer DEFAULT 7, ADD b text")
-        connection.execute("INSERT INTO q VALUES (2)")
-        end = session.current_position(connection)[0]
-    with capturing(north, start, tmp_path) as capture:
-        rows = collect(capture, end)
-    assert [each.missing for each in rows[1][1].columns] == [None, "7", None]  # type: ignore[attr-defined]
+    found = columns_captured(
+        north,
+        tmp_path,
+        "q",
+        "CREATE TABLE q (id integer PRIMARY KEY) PARTITION BY RANGE (id);"
+        " CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10)",
+        "INSERT INTO q VALUES (1)",
+        "ALTER TABLE q ADD a integer DEFAULT 7, ADD b text",
+        "INSERT INTO q VALUES (2)",
+    )
+    assert [each.missing for each in found[1]] == [None, "7", None]
 
 
 def test_a_column_keeps_its_number_when_it_is_renamed(north: str, tmp_path: Path) -> None:
