@@ -19,6 +19,7 @@ from forked_processes import REAL, fork_from
 from hypothesis import settings
 from mariadb_servers import FAST, binaries_or_skip, new_schema, private_server
 from object_stores import Bucket, StoreServer, new_bucket, serve_objects
+from rest_catalog import CATALOG_LOGIN
 from servers import new_database
 from short_folders import short_folder
 
@@ -222,11 +223,18 @@ def java() -> None:
 
 
 @pytest.fixture(scope="session")
-def warm(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmSession]:
-    """A Spark session as in the shell: local, two cores. One for all folders, because a process has one Java for Spark."""
+def warm(java: None, tmp_path_factory: pytest.TempPathFactory, store_server: StoreServer) -> Iterator[WarmSession]:
+    """A Spark session as in the shell: local, two cores. One for all folders, because a process has one Java for Spark.
+
+    Its tasks find the logins of the object store and of the REST catalog in their environment, that of Java at its start.
+    """
     home = tmp_path_factory.mktemp("spark")
     (home / "dirtmp").mkdir()
     session = WarmSession(QuerySettings(master="local[2]", memory="1g"), home / "dirrpt" / "spark.log")
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in {**store_server.environment, **CATALOG_LOGIN}.items():
+            environment.setenv(name, value)
+        session.get()
     yield session
     session.close()
 

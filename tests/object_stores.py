@@ -54,7 +54,6 @@ class StoreServer(NamedTuple):
             "AWS_REGION": "us-east-1",
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_ALLOW_HTTP": "true",  # of deltalake
         }
 
 

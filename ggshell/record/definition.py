@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ggshell.types import TableName
+
+_COLUMN_BITS: Final = 16
 
 
 class Column(NamedTuple):
     """One column: its name, type text (``numeric(10,2)``) and type id (PostgreSQL: OID) in the source database.
 
-    ``number`` identifies the column as long as its table exists, even if it is renamed (PostgreSQL: attnum); 0 if unknown.
+    ``number`` identifies the column as long as its table exists, even if it is renamed: the number of its table (PostgreSQL:
+    OID), then in the last 16 bits its own (attnum); 0 if unknown. Earlier versions recorded only its own.
     ``missing``: the text of its value in rows that are older than the column, which their log records do not contain
     (PostgreSQL: attmissingval); None if it is NULL or unknown.
     """
@@ -21,6 +24,27 @@ class Column(NamedTuple):
     nullable: bool = True
     number: int = 0
     missing: str | None = None
+
+    def is_same(self, other: Column) -> bool:
+        """Whether two definitions describe the same column."""
+        same = same_number(self.number, other.number)
+        return self.name == other.name if same is None else same
+
+
+def column_number(table: int, number: int) -> int:
+    """The ``number`` of a column, from the source's numbers of its table and of the column in it."""
+    return table << _COLUMN_BITS | number
+
+
+def same_number(first: int, second: int) -> bool | None:
+    """Whether two numbers identify the same column. None if they do not tell: then its name does.
+
+    A table that was dropped and created again, or copied to another server, has another number, and its columns have their
+    names in common with the former one at best.
+    """
+    if not first or not second or first >> _COLUMN_BITS != second >> _COLUMN_BITS:
+        return None
+    return first == second
 
 
 class TableDefinition(NamedTuple):

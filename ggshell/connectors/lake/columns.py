@@ -17,17 +17,12 @@ import pyarrow as pa
 
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeTables, TableChange
 from ggshell.connectors.lake.net_effects import ColumnTexts
+from ggshell.connectors.lake.shapes import is_wider
 from ggshell.connectors.lake.table_keys import key_columns
 from ggshell.errors import ApplyError
 from ggshell.query.values import arrow_type, spark_type, texts, typed
 from ggshell.record.definition import TableDefinition
 
-_WIDER = {
-    (pa.int16(), pa.int32()),
-    (pa.int16(), pa.int64()),
-    (pa.int32(), pa.int64()),
-    (pa.float32(), pa.float64()),
-}
 _PLAIN = {
     **dict.fromkeys([pa.large_string(), pa.string_view()], pa.string()),
     **dict.fromkeys([pa.large_binary(), pa.binary_view()], pa.binary()),
@@ -50,13 +45,6 @@ class Rules(NamedTuple):
     @classmethod
     def of(cls, tables: LakeTables) -> Rules:
         return cls(tables.fitting, tables.widens, tables.renames)
-
-
-def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether a type holds all values of another one, in the same kind of number: what formats can promote."""
-    if pa.types.is_decimal(old) and pa.types.is_decimal(new):
-        return bool(new.scale == old.scale and new.precision >= old.precision)
-    return (old, new) in _WIDER
 
 
 def evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules, *, has_rows: bool = True) -> TableChange:

@@ -21,7 +21,7 @@ class LakeConnector(Connector):
     # What commands ask
 
     def folder_target(self, home: Home, text: str, group: str) -> FolderTarget:
-        from ggshell.connectors.lake.commits import LakeFolder
+        from ggshell.connectors.lake.lake_folder import LakeFolder
 
         return LakeFolder(home, text, group)
 

@@ -13,7 +13,7 @@ from ggshell.connectors.lake.columns import Rules
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables, TableChange
 from ggshell.connectors.lake.history import VersionChanges
-from ggshell.connectors.lake.net_effects import NetEffects, of_one_key
+from ggshell.connectors.lake.net_effects import NetEffects, of_one_shape
 from ggshell.connectors.lake.rows import table_change, version_change
 from ggshell.connectors.lake.slices import SlicePart, SliceTask
 from ggshell.errors import StoreError
@@ -232,7 +232,7 @@ def _composed(parts: list[SlicePart]) -> dict[TableName, TableEffects]:
             versions.setdefault(name, []).extend(several)
     found = {name: TableEffects([], several) for name, several in versions.items()}
     for name, some in effects.items():
-        net = [each for each in of_one_key(some) if each.cleared or (each.definition.key and each.keys)]
+        net = [each for each in of_one_shape(some) if each.cleared or (each.definition.key and each.keys)]
         if net and name not in found:
             found[name] = TableEffects(net, [])
     return {name: found[name] for name in sorted(found)}

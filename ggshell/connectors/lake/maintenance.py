@@ -7,6 +7,7 @@ commit, and files without a commit, also those of killed processes, are removed 
 from __future__ import annotations
 
 from ggshell.clock import Clock, SystemClock
+from ggshell.connectors.lake.commits import CommitLog
 from ggshell.connectors.lake.credentials import applied, group_environment
 from ggshell.connectors.lake.forms.table_maintenance import Maintainable
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
@@ -18,6 +19,7 @@ from ggshell.home.home import Home
 from ggshell.home.maintenance import MaintenanceFiles, MaintenanceResult, MaintenanceSettings, TableResult, removable
 from ggshell.parameters.lake_tables import LakeLayouts
 from ggshell.parameters.loading import load_replicat
+from ggshell.types import TableName
 
 BUSY = 3
 """The exit code of a process that found another maintenance of the same lake."""
@@ -26,7 +28,7 @@ BUSY = 3
 def maintain(
     home: Home, group: str, target: LakeTarget, settings: MaintenanceSettings, clock: Clock
 ) -> MaintenanceResult:
-    """Maintain all tables of a lake and record the result in the home.
+    """Maintain the tables that a group delivers to, and record the result in the home.
 
     Raises ConflictError if a maintenance of the group is already running; otherwise the error that ended the maintenance,
     which is recorded as well.
@@ -36,7 +38,7 @@ def maintain(
         result = MaintenanceResult(clock.now())
         files.save(result)
         try:
-            tables = _maintain(open_maintenance(target, group_layouts(home, group), clock), settings, files, clock)
+            tables = _maintain(open_maintenance(home, group, target, clock), settings, files, clock)
         except (GgsError, OSError) as error:
             shown = error if isinstance(error, GgsError) else DiskError(f"lake {target.location}: {error}")
             files.save(result._replace(ended=clock.now(), code=shown.code, error=str(shown)))
@@ -80,17 +82,22 @@ def group_layouts(home: Home, group: str) -> LakeLayouts:
     return load_replicat(path, group).layouts if path.is_file() else LakeLayouts()
 
 
-def open_maintenance(target: LakeTarget, layouts: LakeLayouts, clock: Clock) -> list[Maintainable]:
-    """The tables of a lake that can be maintained. Raises StoreError, ApplyError."""
+def open_maintenance(home: Home, group: str, target: LakeTarget, clock: Clock) -> list[Maintainable]:
+    """The log and the tables that a group delivers to. A location or catalog can also contain the tables of others.
+
+    Raises StoreError, ApplyError.
+    """
+    done, layouts = CommitLog(target, group).latest(), group_layouts(home, group)
+    names = sorted(map(TableName.parse, done.tables)) if done is not None else []
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg_catalog import catalog_of
         from ggshell.connectors.lake.forms.iceberg_maintenance import iceberg_tables
 
-        return iceberg_tables(catalog_of(target), layouts)
+        return iceberg_tables(catalog_of(target), names, layouts)
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta_maintenance import delta_tables
 
-        return delta_tables(target.location, layouts, clock)
+        return delta_tables(target.location, names, layouts, clock)
     raise ApplyError(
         f"lake {target.location} consists of Parquet files, which cannot be replaced together while others read them",
         hint="use a lake of Delta or Iceberg tables (TARGET delta:… or iceberg:…)",

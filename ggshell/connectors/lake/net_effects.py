@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ggshell.connectors.lake.shapes import continues
 from ggshell.connectors.lake.table_keys import is_same_key, key_columns
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
@@ -213,15 +214,19 @@ def composed(first: NetEffects, second: NetEffects) -> NetEffects:
     )
 
 
-def of_one_key(parts: Sequence[NetEffects]) -> list[NetEffects]:
-    """Effects in order, composed as long as the key of the table is the same one."""
+def of_one_shape(parts: Sequence[NetEffects]) -> list[NetEffects]:
+    """Effects in order, composed as long as the table has the same key, and each of its columns."""
     found = list[NetEffects]()
     for each in parts:
-        if found and (each.cleared or is_same_key(key_columns(found[-1].definition), key_columns(each.definition))):
+        if found and (each.cleared or _is_one_shape(found[-1].definition, each.definition)):
             found[-1] = composed(found[-1], each)
         else:
             found.append(each)
     return found
+
+
+def _is_one_shape(first: TableDefinition, second: TableDefinition) -> bool:
+    return is_same_key(key_columns(first), key_columns(second)) and continues(first, second)
 
 
 def _bases(first: NetEffects, second: NetEffects, place: Ints) -> pa.Array:
@@ -244,7 +249,7 @@ def _joined(first: pa.Array, second: pa.Array) -> pa.Array:
 def aligned(first: NetEffects, second: NetEffects) -> tuple[NetEffects, NetEffects]:
     """The same effects with the same columns: those of the second, then those that only the first has.
 
-    A column is the same one if its number is, whatever its name; without numbers, if its name is.
+    A column is the same one if its number is, whatever its name; if the numbers do not tell, if its name is.
     """
     if [each.column for each in first.columns] == [each.column for each in second.columns]:
         return first, second
@@ -281,13 +286,8 @@ def aligned_columns(parts: Sequence[Changes]) -> tuple[ColumnTexts, ...]:
 
 
 def same_column(column: Column, others: Sequence[Column]) -> int | None:
-    """The index of the column with the same identity; None if there is none."""
-    if column.number:
-        for index, other in enumerate(others):
-            if other.number == column.number:
-                return index
-    names = [other.name if not (other.number and column.number) else None for other in others]
-    return names.index(column.name) if column.name in names else None
+    """The index of the same column; None if there is none."""
+    return next((index for index, other in enumerate(others) if column.is_same(other)), None)
 
 
 def _added(column: Column, present: Bools) -> ColumnTexts:

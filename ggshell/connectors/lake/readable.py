@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -26,7 +24,7 @@ def readable_table(target: LakeTarget, name: str) -> ReadableTable:
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta_readable import delta_table
 
-        return delta_table(f"{target.location}/{LOG if name == LOG else f'current/{_folder(target, name)}'}")
+        return delta_table(target.location, None if name == LOG else TableName.parse(name))
     return _parquet_table(target, name)
 
 
@@ -50,9 +48,3 @@ def _schema_of(file: ReadableFile) -> pa.Schema:
     place = open_place(file.location)
     with place.system.open_input_file(place.path) as stream:
         return pq.read_schema(stream).remove_metadata()
-
-
-def _folder(target: LakeTarget, name: str) -> str:
-    """The folder of a Delta table. In an object store it is part of a URL."""
-    shown = str(TableName.parse(name))
-    return shown if target.folder is not None else quote(shown, safe="")

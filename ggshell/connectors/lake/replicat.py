@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,6 +24,7 @@ from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
+from ggshell.files import read_json
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.progress import ReadingProgress
@@ -43,6 +45,7 @@ from ggshell.trail.misplaced import require_placed
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import require_reachable
 from ggshell.trail.reader import VisibleEnd
+from ggshell.trail.rows_between import has_rows
 from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
@@ -108,6 +111,7 @@ class LakeReplicat:
         self._keys = HomeKeys.of(context.home, wallet_of(context.home))
         self._latency = parameters.latency
         self._saved: LakeCommit | None = None
+        self._without_rows: tuple[TrailPosition, TrailPosition] | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)
         self._link = SparkLink(f"Spark, lake {self._target.location}", self._progress_text, self._is_silent)
@@ -277,7 +281,12 @@ class LakeReplicat:
 
     def _at_end(self) -> bool:
         end, done = self._end.read(), self._delivery.committed
-        return end is None or (done is not None and done.position >= end)
+        begin = done.position if done is not None else self._context.checkpoint.read.current
+        if end is None or not isinstance(begin, TrailPosition):
+            return end is None
+        if begin < end and self._without_rows != (begin, end) and not has_rows(self._trail, begin, end):
+            self._without_rows = (begin, end)
+        return begin >= end or self._without_rows == (begin, end)
 
     def _save(self, done: LakeCommit) -> None:
         context = self._context
@@ -360,14 +369,32 @@ class StreamMemory(NamedTuple):
 
 
 def stream_memory(root: Path, done: LakeCommit | None) -> StreamMemory:
-    """The existing state of the stream, or a new one that begins after the last commit."""
-    if (root / "stream").is_dir():
-        return StreamMemory(root / "stream", 0)
-    numbers = [int(folder.name.removeprefix("stream-")) for folder in root.glob("stream-*")]
-    if numbers or done is not None:
-        first = max(numbers, default=done.batch + 1 if done is not None else 0)
-        return StreamMemory(root / f"stream-{first}", first)
-    return StreamMemory(root / "stream", 0)
+    """The existing state of the stream, if it is that of the lake; else a new one that begins after the last commit.
+
+    The state for an object store is in the home, so it can be that of an earlier group of this name.
+    """
+    first = done.batch + 1 if done is not None else 0
+    for folder in sorted(root.glob("stream*")):
+        found = StreamMemory(folder, int(folder.name.partition("-")[2] or 0))
+        if done is not None and _contains(found, done):
+            return found
+        shutil.rmtree(folder)
+    return StreamMemory(root / f"stream-{first}" if first else root / "stream", first)
+
+
+def _contains(memory: StreamMemory, done: LakeCommit) -> bool:
+    """Whether the state of a stream has the last batch of a lake: a commit ends within the batch of its number."""
+    before, end = (_planned_end(memory, done.batch - memory.first - back) for back in (1, 0))
+    return end is not None and done.position <= end and (before is None or before <= done.position)
+
+
+def _planned_end(memory: StreamMemory, number: int) -> TrailPosition | None:
+    """The end of a batch in Spark's own log; None if it is not there."""
+    try:
+        place = read_json((memory.folder / "offsets" / str(number)).read_text().splitlines()[-1])
+        return TrailPosition(int(place["seqno"]), int(place["rba"]))
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
 
 
 def _wait_for_stream(query: Any) -> None:

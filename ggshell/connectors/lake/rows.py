@@ -15,6 +15,7 @@ from ggshell.connectors.lake.forms import KEY, HeldTable, TableChange
 from ggshell.connectors.lake.history import VersionChanges, joined_versions, versions
 from ggshell.connectors.lake.net_effects import NetEffects, aligned
 from ggshell.connectors.lake.rekeying import rekeyed
+from ggshell.connectors.lake.steps import in_steps
 from ggshell.connectors.lake.table_keys import KeyColumn, is_same_key, key_columns
 from ggshell.record.definition import TableDefinition
 from ggshell.record.operation import IoType
@@ -30,8 +31,12 @@ class Laid(NamedTuple):
 def table_change(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rules) -> TableChange:
     """The change that applies a batch to a table (``held`` None: it does not exist yet).
 
-    ``parts``: effects in order; a part ends where the key of the table changes. Raises ApplyError.
+    ``parts``: effects in order; a part ends where the key or the columns of the table change. Raises ApplyError.
     """
+    return in_steps(parts, lambda part: part.definition, _table_step, held, rules)
+
+
+def _table_step(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rules) -> TableChange:
     last = parts[-1]
     change = evolved(last.definition, held, rules, has_rows=not parts[0].cleared)
     moved, schema = dict(change.moved), change.rows.schema
@@ -71,6 +76,10 @@ def _whole(
 
 def version_change(parts: Sequence[VersionChanges], held: HeldTable | None, rules: Rules) -> TableChange:
     """The change that adds the versions of a batch to a table with HISTORY. Raises ApplyError."""
+    return in_steps(parts, lambda part: part.changes.definition, _version_step, held, rules)
+
+
+def _version_step(parts: Sequence[VersionChanges], held: HeldTable | None, rules: Rules) -> TableChange:
     joined = joined_versions(parts)
     change = evolved(joined.changes.definition, held, rules)
     moved, schema = dict(change.moved), change.rows.schema

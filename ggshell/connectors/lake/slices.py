@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ggshell.connectors.lake.extra_columns import with_extras
 from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.log_files import LogFile, LogLayout, LogWriter
-from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, net_effects, of_one_key
+from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, net_effects, of_one_shape
 from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.table_keys import joined_key
 from ggshell.errors import ApplyError, GgsError
@@ -290,7 +290,7 @@ def _net(parts: list[Changes]) -> list[NetEffects]:
         count = next((at for at, part in enumerate(parts) if part.definition != parts[0].definition), len(parts))
         found.append(net_effects(joined_changes(parts[:count])))
         parts = parts[count:]
-    return of_one_key(found)
+    return of_one_shape(found)
 
 
 def joined_changes(parts: list[Changes]) -> Changes:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import datasource as spark
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
@@ -54,13 +54,17 @@ class LakeReader(spark.DataSourceReader):
 
     def __init__(self, table: ReadableTable) -> None:
         self._files = table.files
-        self._schema = table.schema.serialize().to_pybytes()
+        # Spark refuses other Arrow types within maps and lists, such as large strings.
+        schema = to_arrow_schema(from_arrow_schema(table.schema), timezone="UTC")
+        self._schema = schema.serialize().to_pybytes()
         self._field_ids = table.field_ids
 
     def partitions(self) -> list[spark.InputPartition]:
         return [FilePartition(file) for file in self._files]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
+        if partition.value is None:  # Spark makes such a partition for a table without files.
+            return
         schema = pa.ipc.read_schema(pa.py_buffer(self._schema))
         yield from ReadableTable(schema, (), self._field_ids).batches(ReadableFile(*partition.value))
 

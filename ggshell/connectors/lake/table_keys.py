@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ggshell.record.definition import TableDefinition
+from ggshell.record.definition import TableDefinition, same_number
 
 _SEPARATOR, _NULL = "\x01", "\x02"
 
@@ -27,11 +27,13 @@ def key_columns(definition: TableDefinition) -> tuple[KeyColumn, ...]:
 
 
 def is_same_key(first: Sequence[KeyColumn], second: Sequence[KeyColumn]) -> bool:
-    """Whether two keys have the same columns. A column is the same one if its number is; without numbers, if its name is."""
-    return len(first) == len(second) and all(
-        ours.number == theirs.number if ours.number and theirs.number else ours.name == theirs.name
-        for ours, theirs in zip(first, second, strict=True)
-    )
+    """Whether two keys have the same columns."""
+    return len(first) == len(second) and all(map(_is_same, first, second))
+
+
+def _is_same(first: KeyColumn, second: KeyColumn) -> bool:
+    same = same_number(first.number, second.number)
+    return first.name == second.name if same is None else same
 
 
 def joined_key(columns: Sequence[pa.Array]) -> pa.Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.postgres.session import execute
 from ggshell.errors import NotFoundError
-from ggshell.record.definition import Column
+from ggshell.record.definition import Column, column_number
 from ggshell.types import TableName, quote_table, split_name
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _PRIVATE: Final = (
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
        coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text,
-       a.attnum::int, missing.value
+       a.attnum::int, missing.value, a.attrelid::bigint
   FROM pg_attribute a
   LEFT JOIN (SELECT DISTINCT ON (attname) attname, (attmissingval::text::text[])[1] AS value
                FROM pg_attribute
@@ -96,7 +96,8 @@ def table_id(connection: psycopg.Connection[Any], table: TableName) -> int | Non
 class CatalogColumn(NamedTuple):
     """A column in the catalog.
 
-    ``identity`` and ``generated``: as in pg_attribute; ``number``: attnum; ``missing``: as in ``record.definition.Column``.
+    ``identity`` and ``generated``: as in pg_attribute; ``number``: attnum; ``missing``: as in ``record.definition.Column``;
+    ``table``: the OID of the table.
     """
 
     name: str
@@ -108,11 +109,24 @@ class CatalogColumn(NamedTuple):
     generated: str
     number: int
     missing: str | None
+    table: int
 
     @property
     def recorded(self) -> Column:
         """The column as a trail describes it."""
-        return Column(self.name, self.type_name, self.type_id, self.nullable, self.number, self.missing)
+        number = column_number(self.table, self.number)
+        return Column(self.name, self.type_name, self.type_id, self.nullable, number, self.missing)
+
+
+def recently_dropped(connection: psycopg.Connection[Any], relation: int) -> list[int]:
+    """The numbers of the columns that were dropped since the oldest change that a slot of the database has yet to send."""
+    rows = execute(
+        connection,
+        "SELECT attnum::int FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND attisdropped AND age(xmin) <="
+        " (SELECT max(age(catalog_xmin)) FROM pg_replication_slots WHERE database = current_database())",
+        [relation],
+    )
+    return [number for (number,) in rows]
 
 
 def columns(connection: psycopg.Connection[Any], relation: int) -> list[CatalogColumn]:

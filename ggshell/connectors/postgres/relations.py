@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ggshell.connectors.postgres import describe, pgoutput
+from ggshell.connectors.postgres.column_identity import aligned
+from ggshell.connectors.postgres.describe import CatalogColumn
 from ggshell.connectors.postgres.partition_truncates import Noted, root_of
 from ggshell.connectors.postgres.rows import RelationTable
 from ggshell.connectors.postgres.session import execute
@@ -128,20 +130,13 @@ class Relations:
     def _shape(self, relation: pgoutput.Relation) -> RelationTable:
         name = TableName(relation.owner, relation.name)
         try:
-            found = {each.name: each for each in describe.columns(self._connection, relation.relation)}
+            found = describe.columns(self._connection, relation.relation)
         except GgsError:
-            found = {}
-        columns, primary = [], []
-        for index, column in enumerate(relation.columns):
-            facts = found.get(column.name)
-            if facts is not None and facts.type_id == column.type_id:
-                columns.append(facts.recorded)
-            else:
-                nullable = facts is None or facts.nullable
-                columns.append(Column(column.name, self._type_name(column), column.type_id, nullable))
-            if facts is not None and facts.in_key:
-                primary.append(index)
-        if len(primary) < sum(each.in_key for each in found.values()):
+            found = []
+        facts = aligned(relation.columns, found, lambda: self._dropped(relation.relation))
+        columns = [self._column(*pair) for pair in zip(relation.columns, facts, strict=True)]
+        primary = [index for index, each in enumerate(facts) if each is not None and each.in_key]
+        if len(primary) < sum(each.in_key for each in found):
             primary = []  # a generated column of the key is not in the log: only the whole row identifies a row
         full = relation.identity == "f"
         flagged = tuple(index for index, column in enumerate(relation.columns) if column.key)
@@ -150,6 +145,21 @@ class Relations:
         if chosen:
             key = tuple(index for index, column in enumerate(relation.columns) if column.name in chosen)
         return RelationTable(TableDefinition(name, tuple(columns), key), self._wanted(name), self._images(name))
+
+    def _dropped(self, relation: int) -> list[int]:
+        try:
+            return describe.recently_dropped(self._connection, relation)
+        except GgsError:
+            return []
+
+    def _column(self, column: pgoutput.RelationColumn, facts: CatalogColumn | None) -> Column:
+        """A column as it was at its place in the log. ``facts``: the same one in the catalog, if it is still there."""
+        if facts is None:
+            return Column(column.name, self._type_name(column), column.type_id)
+        known = facts.recorded._replace(name=column.name)
+        if facts.type_id == column.type_id:
+            return known
+        return known._replace(type_name=self._type_name(column), type_id=column.type_id, missing=None)
 
     def _type_name(self, column: pgoutput.RelationColumn) -> str:
         """The type name that the server returns.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 from batches import Row, Tx, make_batch
 from command_line import run_ggshell
 from processes import until
+from rest_catalog import CLIENT, SECRET
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
@@ -60,6 +62,8 @@ class Lake:
         self.trail = TrailName.parse("./dirdat/ea", root)
         self.home.parameters("lake").write_text("REPLICAT lake\nMAP hr.*, TARGET hr.*;\n")
         self.end = TrailPosition(0, 0)
+        self.is_whole = True
+        """False after a test has removed files of it: then nothing reads its tables."""
         self._csn = 0
 
     def write(self, *transactions: list[Row], trail: TrailName | None = None) -> TrailPosition:
@@ -86,12 +90,13 @@ class Lake:
     def committed(self) -> LakeCommit | None:
         return CommitLog(self.target, "lake").latest()
 
-    def delivered(self) -> None:
-        def delivered_all() -> bool:
-            done = self.committed
-            return done is not None and done.position >= self.end
+    @property
+    def is_delivered(self) -> bool:
+        done = self.committed
+        return done is not None and done.position >= self.end
 
-        until("the trail is in the lake", delivered_all, 300)
+    def delivered(self) -> None:
+        until("the trail is in the lake", lambda: self.is_delivered, 300)
 
     def rows(self, table: TableDefinition, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """The current rows of a table, ordered by the first column."""
@@ -120,15 +125,32 @@ class Lake:
 
 
 def read_table(lake: LakeTarget, name: TableName | None) -> pa.Table | None:
-    """A table (None: the log) as the form's own library reads it; None for Parquet, which DuckDB reads itself."""
+    """A table (None: the log) as the form's own library reads it; None for Parquet, which has no library."""
     if lake.form is TableForm.DELTA:
         from deltalake import DeltaTable
 
-        return pa.table(DeltaTable(Path(lake.location) / ("log" if name is None else f"current/{name}")).scan())
+        options = {} if lake.folder is not None else {"allow_http": "true"}
+        place = f"{lake.location}/{'log' if name is None else f'current/{name}'}"
+        return pa.table(DeltaTable(place, storage_options=options).scan())
     if lake.form is TableForm.ICEBERG:
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        catalog = SqlCatalog("lake", uri=f"sqlite:///{lake.location}/catalog.db")
-        table = catalog.load_table(("_ggshell", "log") if name is None else (name.owner, name.name))
-        return table.scan().to_arrow()
+        return (
+            _catalog(lake)
+            .load_table(("_ggshell", "log") if name is None else (name.owner, name.name))
+            .scan()
+            .to_arrow()
+        )
     return None
+
+
+def _catalog(lake: LakeTarget) -> Any:
+    """PyIceberg's catalog of a lake, with the settings that its users give."""
+    from pyiceberg.catalog import load_catalog
+
+    store = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL", "")}
+    if not lake.catalog:
+        return load_catalog("lake", type="sql", uri=f"sqlite:///{lake.location}/catalog.db", **store)
+    kind, _, address = lake.catalog.partition("+")
+    if kind == "sql":
+        return load_catalog("lake", type="sql", uri=address.replace("postgresql://", "postgresql+psycopg://"), **store)
+    login = {"credential": f"{CLIENT}:{SECRET}", "oauth2-server-uri": f"{address}/v1/oauth/tokens"}
+    return load_catalog("lake", type="rest", uri=address, **login, **store)

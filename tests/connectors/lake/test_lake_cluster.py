@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
 from collections.abc import Iterator
+from enum import StrEnum
+from functools import partial
 
 import pytest
 from lakes import PEOPLE, Lake, key_update, person
+from ledger import Ledger
+from processes import until
 from spark_cluster import Cluster, serve_cluster
 
 from ggshell.connectors.lake.target import TableForm
+from ggshell.home.checkpoint import GroupKind
+from ggshell.home.process_file import alive, read_process_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -46,3 +55,52 @@ def test_batches_that_run_on_a_cluster_arrive_once_although_a_worker_is_killed(c
         lake.delivered()
     assert {row[0] for row in lake.people()} == expected
     assert len(lake.logged()) == len(set(lake.logged())) == 2004
+
+
+class Killed(StrEnum):
+    """What ends in the middle of a batch."""
+
+    EXECUTOR = "an executor"
+    WORKER = "a worker with its executor"
+    DRIVER = "the Replicat"
+
+
+def has_begun(cluster: Cluster, lake: Lake, tasks: int) -> bool:
+    """Whether so many tasks have started, or all batches have ended with fewer."""
+    return cluster.tasks_started() >= tasks or lake.is_delivered
+
+
+def kill(killed: Killed, number: int, cluster: Cluster, lake: Lake) -> None:
+    """``number``: which of the two workers."""
+    if killed is Killed.EXECUTOR:
+        for process in cluster.executors(number)[:1]:
+            os.kill(process, signal.SIGKILL)
+    elif killed is Killed.WORKER:
+        cluster.replace_worker(number)
+    else:
+        entry = read_process_file(lake.home.process("LAKE", GroupKind.REPLICAT))
+        assert entry is not None
+        os.kill(entry.pid, signal.SIGKILL)
+        until("the process has ended", lambda: not alive(entry))
+        lake.run("START REPLICAT lake")
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA, TableForm.ICEBERG], indirect=True)
+def test_kills_at_random_tasks_of_a_batch_agree_with_a_client_s_ledger(
+    cluster: Cluster, lake: Lake, request: pytest.FixtureRequest
+) -> None:
+    """Each batch loses an executor, a worker or the driver when some of its tasks have started."""
+    use(cluster, lake)
+    numbers, ledger = random.Random(5), Ledger(lake, 6)
+    lake.end = ledger.write()
+    lake.run(f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {lake.form}:./lake\nSTART REPLICAT lake")
+    lake.delivered()
+    for _ in range(max(1, request.config.getoption("--rounds"))):
+        for killed in Killed:
+            wanted = cluster.tasks_started() + numbers.randint(1, 3)
+            for _ in range(numbers.randint(1, 3)):
+                ledger.write()
+            until("tasks have started", partial(has_begun, cluster, lake, wanted), 120)
+            kill(killed, numbers.randrange(2), cluster, lake)
+            lake.delivered()
+    ledger.agrees([row[0] for row in lake.people()], lake.logged())

@@ -133,6 +133,7 @@ def test_a_table_whose_files_are_removed_is_reported(lake: Lake) -> None:
     first = lake.write([person(1, "Ada", "1")])
     deliveries.batch(0, BEGIN, first)
     shutil.rmtree(lake.folder / "current")
+    lake.is_whole = False
     second = lake.write([person(2, "Bo", "2")])
     causes = r"lacks a file of its tables|no longer contains table hr\.people"
     with pytest.raises(StoreError, match=causes), errors_by_cause(lake.target):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from command_line import run_ggshell
 from lakes import PEOPLE
@@ -13,6 +14,7 @@ from processes import until
 from test_lake_forms import Tables, insert, update
 
 from ggshell.clock import FakeClock
+from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.maintenance import maintain
 from ggshell.connectors.lake.target import TableForm
 from ggshell.demo.processes import end_processes
@@ -21,6 +23,7 @@ from ggshell.files import locked
 from ggshell.groups.maintenance_jobs import MaintenanceJobs
 from ggshell.home.home import Home
 from ggshell.home.maintenance import HOUR, MaintenanceFiles, MaintenanceSettings, removable
+from ggshell.types import TrailPosition
 
 FORMS = [TableForm.DELTA, TableForm.ICEBERG]
 SETTINGS = MaintenanceSettings(retain=HOUR, versions=2, safe_age=HOUR)
@@ -41,6 +44,8 @@ class LakeHome:
             self.tables.merge(PEOPLE, insert(id=str(number), name="Ada", pay="1"))
         self.tables.merge(PEOPLE, update(id="2", name="Bo"))
         self.tables.merge(PEOPLE, update(id="3", name="Cy"))
+        done = LakeCommit(5, TrailPosition(3, 500), tables={str(PEOPLE.name): 5})
+        CommitLog(self.tables.target, "LAKE").add(done)
 
     def maintain(self, settings: MaintenanceSettings = SETTINGS) -> tuple[int, int, int]:
         """Maintain the lake once; returns how many files were compacted, versions expired, and files removed."""
@@ -81,6 +86,36 @@ def test_files_that_nothing_uses_are_removed_after_the_safe_age(lake: LakeHome) 
     lake.tables.open()
     lake.tables.merge(PEOPLE, update(id="1", name="Di"))
     assert lake.tables.rows(PEOPLE, "id", "name") == [(1, "Di"), *CHANGED]
+
+
+def foreign_table(lake: LakeHome) -> Callable[[], object]:
+    """Make a table with three small files beside those of the lake; the result is a function that describes it."""
+    rows, folder = pa.table({"id": pa.array([1], pa.int64())}), lake.home.root / "lake"
+    if lake.form is TableForm.DELTA:
+        from deltalake import DeltaTable, write_deltalake
+
+        place = folder / "current" / "crm.accounts"
+        for _ in range(3):
+            write_deltalake(place, rows, mode="append")
+        return lambda: (DeltaTable(place).version(), sorted(place.rglob("*")))
+    from ggshell.connectors.lake.forms.iceberg_catalog import open_catalog
+
+    catalog = open_catalog(folder)
+    catalog.create_namespace("crm")
+    table = catalog.create_table("crm.accounts", rows.schema)
+    for _ in range(3):
+        table.append(rows)
+    return lambda: (catalog.load_table("crm.accounts").metadata.snapshots, sorted((folder / "crm").rglob("*")))
+
+
+@pytest.mark.parametrize("lake", FORMS, indirect=True)
+def test_tables_of_others_at_the_same_place_are_not_maintained(lake: LakeHome) -> None:
+    described = foreign_table(lake)
+    before = described()
+    assert lake.maintain()[0] > 1
+    lake.clock.advance(3 * HOUR)
+    assert lake.maintain()[2] > 1
+    assert described() == before
 
 
 def test_versions_expire(lake: LakeHome) -> None:

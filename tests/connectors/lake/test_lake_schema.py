@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from batches import Row
 from deliveries import BEGIN, Deliveries
 from lakes import Lake, image
+from readers import OWN, tables_of_readers
 
 from ggshell.connectors.lake.target import TableForm
 from ggshell.parameters.lake_tables import Deletes, LakeLayouts, TableLayout
@@ -247,3 +249,70 @@ def test_a_number_with_more_decimal_places_than_digits_is_stored(lake: Lake) -> 
     small = ITEMS._replace(columns=(ID, LABEL, PRICE._replace(type_name="numeric(2,5)"), SIZE))
     changing.batch(insert(small, "1", "a", "0.00099", "1"))
     assert changing.rows("id", "price") == [(1, Decimal("0.00099"))]
+
+
+AGAIN = Column("label", "text", 25, True, 7)
+COUNTED = ITEMS._replace(columns=(ID, LABEL, PRICE._replace(type_name="integer"), SIZE))
+DOUBLE = ITEMS._replace(columns=(ID, LABEL, PRICE, SIZE._replace(type_name="double precision")))
+BARE = ITEMS._replace(columns=(ID, PRICE, SIZE))
+STEPS: dict[str, list[list[Row]]] = {
+    "a type that does not hold the earlier values": [
+        [insert(CODES, "1", "a", "ten", "1"), insert(CODES, "2", "b", "20", "2")],
+        [
+            update(COUNTED, id="2", price="21"),
+            insert(COUNTED, "3", "c", "30", "3"),
+        ],
+        [update(COUNTED, id="1", label="x")],
+    ],
+    "a type, and back": [
+        [insert(CODES, "1", "a", "ten", "1")],
+        [insert(COUNTED, "2", "b", "20", "2")],
+        [insert(CODES, "3", "c", "thirty", "3"), update(CODES, id="2", price="twenty")],
+    ],
+    "a type that holds the earlier values": [
+        [insert(CODES, "1", "a", "10", "1")],
+        [insert(ITEMS, "2", "b", "20.50", "2"), update(ITEMS, id="1", label="x")],
+    ],
+    "a double instead of a real": [
+        [insert(ITEMS, "1", "a", "1", "0.1"), insert(ITEMS, "2", "b", "1", "0.33333334")],
+        [update(DOUBLE, id="2", label="c")],
+        [insert(DOUBLE, "3", "c", "1", "0.1")],
+    ],
+    "a dropped column": [
+        [insert(ITEMS, "1", "a", "1", "1"), insert(ITEMS, "2", "b", "2", "2")],
+        [update(BARE, id="1", price="10"), insert(BARE, "3", "3", "3")],
+        [Row(BARE, IoType.DELETE, image("2"))],
+    ],
+    "a dropped column and a new one with its name": [
+        [insert(ITEMS, "1", "a", "1", "1")],
+        [insert(BARE, "2", "2", "2")],
+        [insert(ITEMS._replace(columns=(ID, PRICE, SIZE, AGAIN)), "3", "3", "3", "new")],
+    ],
+    "a dropped column and another default": [
+        [insert(ITEMS, "1", "a", "1", "1")],
+        [insert(BARE._replace(columns=(*BARE.columns, GRADE)), "2", "2", "2", "8"), update(BARE, id="1", price="5")],
+    ],
+    "a truncated table": [
+        [insert(CODES, "1", "a", "ten", "1")],
+        [Row(COUNTED, IoType.PURGE_DATA, b""), insert(COUNTED, "2", "b", "20", "2")],
+    ],
+}  # fmt: skip
+
+
+@each_form
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+@pytest.mark.parametrize("seeded", [False, True], ids=["a new table", "a table with rows"])
+def test_one_batch_has_the_result_of_several(lake: Lake, steps: list[list[Row]], seeded: bool, tmp_path: Path) -> None:
+    """Wherever a batch ends, the lake has the same columns and rows."""
+    before = [[insert(steps[0][0].table, "100", "z", "100", "100")]] if seeded else []
+    found = []
+    for name, batches in (("several", steps), ("one", [[row for step in steps for row in step]])):
+        each = lake if name == "one" else Lake(tmp_path / name, lake.form)
+        changing = Changing(each)
+        for rows in [*before, *batches]:
+            changing.batch(*rows)
+        table = tables_of_readers(each.target, ITEMS.name)[OWN]
+        found.append(
+            (sorted(table.schema.names), sorted(table.select(sorted(table.schema.names)).to_pylist(), key=str))
+        )
+    assert found[0] == found[1]

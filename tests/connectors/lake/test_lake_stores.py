@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,41 +14,61 @@ from deliveries import BEGIN, Deliveries, ProcessEnded
 from lakes import PEOPLE, Lake, key_update, person
 from object_stores import Bucket
 from psycopg.conninfo import conninfo_to_dict
-from rest_catalog import CLIENT, SECRET, serving_catalog
+from readers import readers_agree_on_all_tables
+from rest_catalog import CATALOG_LOGIN, CLIENT, serving_catalog
 from stored_tables import stored_table
 
+from ggshell.clock import FakeClock
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
-from ggshell.connectors.lake.forms import iceberg_catalog
+from ggshell.connectors.lake.forms import delta_state, iceberg_catalog
+from ggshell.connectors.lake.maintenance import maintain
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.errors import ConflictError, ParameterError, StoreError
 from ggshell.home.home import Home
+from ggshell.home.maintenance import MaintenanceSettings
 from ggshell.types import TrailPosition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 KINDS = ("parquet", "delta", "iceberg-sqlite", "iceberg-postgresql", "iceberg-rest")
 
 
 @pytest.fixture(params=KINDS)
 def lake(
-    request: pytest.FixtureRequest, tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    bucket: Bucket,
+    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession,
 ) -> Iterator[Lake]:
+    """After each test, all readers must find the same rows. Spark cannot read with the login of a PostgreSQL catalog, which
+    its Java would need in its environment from its start."""
     made = Lake(tmp_path / "home", TableForm(request.param.partition("-")[0]))
-    made.target = LakeTarget(made.form, f"{bucket.location}/a lake".replace(" ", "-"))
-    if request.param == "iceberg-sqlite":
-        made.target = made.target._replace(catalog=f"sql+sqlite:///{tmp_path}/catalog.db")
-    if request.param == "iceberg-postgresql":
-        found = conninfo_to_dict(request.getfixturevalue("north"))
-        monkeypatch.setenv("PGPASSWORD", str(found.get("password", "")))
-        monkeypatch.setenv("PGHOST", str(found["host"]))
-        place = f"{found['user']}@:{found['port']}/{found['dbname']}"
-        made.target = made.target._replace(catalog=f"sql+postgresql://{place}")
-    if request.param != "iceberg-rest":
+    made.target = LakeTarget(made.form, f"{bucket.location}/a-lake")
+    with ExitStack() as stack:
+        if request.param == "iceberg-sqlite":
+            made.target = made.target._replace(catalog=f"sql+sqlite:///{tmp_path}/catalog.db")
+        if request.param == "iceberg-postgresql":
+            found = conninfo_to_dict(request.getfixturevalue("north"))
+            monkeypatch.setenv("PGPASSWORD", str(found.get("password", "")))
+            monkeypatch.setenv("PGHOST", str(found["host"]))
+            place = f"{found['user']}@:{found['port']}/{found['dbname']}"
+            made.target = made.target._replace(catalog=f"sql+postgresql://{place}")
+        if request.param == "iceberg-rest":
+            use_catalog(monkeypatch)
+            address = stack.enter_context(serving_catalog(tmp_path, f"{bucket.location}/warehouse"))
+            made.target = lake_target(made.home, f"iceberg:rest+{address}?warehouse=main")
+        target = made.target  # a test may change its own
         yield made
-        return
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__CREDENTIAL", f"{CLIENT}:{SECRET}")
-    with serving_catalog(tmp_path, f"{bucket.location}/warehouse") as address:
-        made.target = lake_target(made.home, f"iceberg:rest+{address}?warehouse=main")
-        yield made
+        use_catalog(monkeypatch)
+        readers_agree_on_all_tables(target, None if request.param == "iceberg-postgresql" else spark)
+
+
+def use_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in CATALOG_LOGIN.items():
+        monkeypatch.setenv(name, value)
 
 
 def rows(lake: Lake) -> list[Any]:
@@ -73,6 +93,22 @@ def test_batches_are_delivered_once_to_an_object_store(lake: Lake) -> None:
     assert (done.batch, done.position) == (1, second)
 
 
+@pytest.mark.parametrize("lake", ["delta", "iceberg-rest"], indirect=True)
+def test_a_lake_in_an_object_store_is_maintained(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its log gets checkpoints, too. The address of this store is not a secure one, which some libraries refuse by default."""
+    monkeypatch.setattr(delta_state, "CHECKPOINT_EVERY", 2)
+    deliveries, end = Deliveries(lake), BEGIN
+    for number in range(4):
+        begin, end = end, lake.write([person(number, "Ada", "1")])
+        deliveries.batch(number, begin, end)
+    log, people = maintain(
+        lake.home, "LAKE", lake.target, MaintenanceSettings(), FakeClock(4_000_000_000_000_000)
+    ).tables
+    assert (log.compacted, log.files, people.compacted, people.files) == (4, 1, 4, 1)
+    deliveries.batch(4, end, lake.write([person(4, "Bo", "2")]))
+    assert rows(lake) == [*((number, "Ada", "1.00") for number in range(4)), (4, "Bo", "2.00")]
+
+
 @pytest.mark.parametrize("lake", ["parquet", "iceberg-rest"], indirect=True)
 def test_of_two_processes_that_commit_a_batch_one_succeeds(lake: Lake) -> None:
     Deliveries(lake).batch(0, BEGIN, lake.write([person(1, "Ada", "1")]))
@@ -90,6 +126,14 @@ def test_a_catalog_that_refuses_a_client_is_reported_without_its_secret(
     with pytest.raises(StoreError, match="cannot be used: invalid_client") as refused:
         CommitLog(lake.target, "LAKE")
     assert "zq9" not in str(refused.value)
+
+
+@pytest.mark.parametrize("lake", ["iceberg-postgresql"], indirect=True)
+def test_a_database_that_refuses_the_login_of_a_catalog_is_reported_at_once(lake: Lake) -> None:
+    """It is not an outage, after which another attempt could succeed."""
+    user = lake.target.catalog.partition("://")[2].partition("@")[0]
+    with pytest.raises(StoreError, match=r"cannot be used: .*nobody"):
+        iceberg_catalog.catalog_of(lake.target._replace(catalog=lake.target.catalog.replace(f"{user}@", "nobody@")))
 
 
 @pytest.mark.parametrize("lake", ["iceberg-rest"], indirect=True)

@@ -75,15 +75,35 @@ def test_a_form_whose_package_is_missing_is_refused_with_the_package_to_install(
     assert not list((tmp_path / "dirchk").glob("*.cpr"))
 
 
+def plan(folder: Path, batch: int, rba: int) -> None:
+    """What Spark writes before a batch of a stream: where it ends."""
+    (folder / "offsets").mkdir(parents=True, exist_ok=True)
+    (folder / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"seqno": 0, "rba": {rba}}}')
+
+
 def test_without_its_checkpoint_spark_resumes_after_the_last_commit(tmp_path: Path) -> None:
     done = LakeCommit(6, TrailPosition(0, 100))
     assert stream_memory(tmp_path, None) == StreamMemory(tmp_path / "stream", 0)
     assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-7", 7)
-    for number in (7, 12):
-        (tmp_path / f"stream-{number}").mkdir()
-    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-12", 12)
+    plan(tmp_path / "stream-5", 0, 90)
+    plan(tmp_path / "stream-5", 1, 163)
+    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream-5", 5)
+
+
+@pytest.mark.parametrize(
+    ("batch", "ends"),
+    [(6, {5: 50, 6: 99}), (6, {5: 101, 6: 200}), (6, {4: 10, 5: 60}), (6, {}), (None, {0: 100})],
+    ids=["its batch ends before", "its batch begins later", "it has no such batch", "it is empty", "the lake is empty"],
+)
+def test_a_checkpoint_of_another_lake_is_removed(tmp_path: Path, batch: int | None, ends: dict[int, int]) -> None:
+    """With it, Spark would leave out what the other lake already has."""
     (tmp_path / "stream").mkdir()
-    assert stream_memory(tmp_path, done) == StreamMemory(tmp_path / "stream", 0)
+    for number, rba in ends.items():
+        plan(tmp_path / "stream", number, rba)
+    done = None if batch is None else LakeCommit(batch, TrailPosition(0, 100))
+    expected = StreamMemory(tmp_path / "stream", 0) if done is None else StreamMemory(tmp_path / "stream-7", 7)
+    assert stream_memory(tmp_path, done) == expected
+    assert not list(tmp_path.glob("stream*"))
 
 
 def added(home: Path, group: str, target: str) -> int:

@@ -21,12 +21,11 @@ from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.delta_log import PARTITIONS, added_files, delta_layout
 from ggshell.connectors.lake.forms.delta_rows import DeltaRows, RowChange
-from ggshell.connectors.lake.forms.delta_state import Action, DeltaState
+from ggshell.connectors.lake.forms.delta_state import Action, DeltaState, table_location
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.partitions import derived, field_values, fields_of, fields_text
 from ggshell.errors import ApplyError, StoreError
-from ggshell.object_stores import is_elsewhere
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, PartitionField
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
@@ -156,19 +155,13 @@ class DeltaTables:
 
     def _state(self, name: TableName | None) -> DeltaState:
         """The present state of a table, which may not exist yet. Raises StoreError."""
-        path = self._path(name)
+        path = table_location(self._location, name)
         if path not in self._states:
             self._states[path] = DeltaState(path)
         try:
             return self._states[path].refresh()
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"Delta table {path} cannot be opened: {error}") from error
-
-    def _path(self, name: TableName | None) -> str:
-        if name is None:
-            return f"{self._location}/log"
-        # A location is a URL in an object store, where not all characters stand for themselves.
-        return f"{self._location}/current/{quote(str(name), safe='') if is_elsewhere(self._location) else name}"
 
     def _mark(self, batch: LakeBatch, now: int) -> Action:
         seqno, rba = batch.position

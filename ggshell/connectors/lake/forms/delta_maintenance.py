@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from urllib.parse import unquote
-
-from deltalake import DeltaTable
 
 from ggshell.clock import Clock
 from ggshell.connectors.lake.compaction import (
@@ -25,7 +22,7 @@ from ggshell.connectors.lake.compaction import (
 from ggshell.connectors.lake.forms.deletion_vectors import vector_file
 from ggshell.connectors.lake.forms.delta_files import DeltaFiles, WrittenFile
 from ggshell.connectors.lake.forms.delta_rows import Vectors, described_files
-from ggshell.connectors.lake.forms.delta_state import LOG, Action, AddedFile, DeltaState
+from ggshell.connectors.lake.forms.delta_state import LOG, Action, AddedFile, DeltaState, delta_table_at, table_location
 from ggshell.connectors.lake.forms.table_maintenance import Compacted, Maintainable
 from ggshell.connectors.lake.partitions import Part
 from ggshell.connectors.lake.store import LakeStore
@@ -99,7 +96,7 @@ class DeltaMaintenance:
     def expire(self, before: int, most: int) -> int:
         """Remove log entries that are older than a checkpoint and the table's log retention."""
         self._step("expire")
-        table = DeltaTable(self._location)
+        table = delta_table_at(self._location)
         entries = self._log_entries()
         table.create_checkpoint()
         table.cleanup_metadata()
@@ -146,17 +143,14 @@ def _files_of(file: AddedFile) -> list[str]:
     return [file.file] if vector is None else [file.file, vector]
 
 
-def delta_tables(location: str, layouts: LakeLayouts, clock: Clock) -> list[Maintainable]:
-    """The tables of a lake: the log and the current tables."""
-    names = {"log": "log"} | {f"current/{name}": unquote(name) for name in LakeStore(location).names("current")}
-    return [
-        Maintainable(
-            shown, DeltaMaintenance(f"{location}/{name}", _layout(layouts, shown), clock), versions_by_files=True
-        )
-        for name, shown in names.items()
-        if LakeStore(f"{location}/{name}").names(LOG)
-    ]
-
-
-def _layout(layouts: LakeLayouts, shown: str) -> TableLayout:
-    return TableLayout() if shown == "log" else layouts.of(TableName.parse(shown))
+def delta_tables(location: str, names: Sequence[TableName], layouts: LakeLayouts, clock: Clock) -> list[Maintainable]:
+    """The log and the named tables, those that exist."""
+    found = []
+    for name in (None, *names):
+        place = table_location(location, name)
+        if LakeStore(place).names(LOG):
+            layout = TableLayout() if name is None else layouts.of(name)
+            found.append(
+                Maintainable(str(name or "log"), DeltaMaintenance(place, layout, clock), versions_by_files=True)
+            )
+    return found

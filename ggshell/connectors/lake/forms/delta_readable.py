@@ -6,12 +6,14 @@ import numpy as np
 
 from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
 from ggshell.connectors.lake.forms.delta_rows import Vectors
-from ggshell.connectors.lake.forms.delta_state import table_state
+from ggshell.connectors.lake.forms.delta_state import table_location, table_state
 from ggshell.errors import NotFoundError
+from ggshell.types import TableName
 
 
-def delta_table(location: str) -> ReadableTable:
-    """The table at a location. Raises NotFoundError, StoreError."""
+def delta_table(lake: str, name: TableName | None) -> ReadableTable:
+    """A table of a lake (None: the log). Raises NotFoundError, StoreError."""
+    location = table_location(lake, name)
     state = table_state(location)
     if state is None:
         raise NotFoundError(f"{location} is not a Delta table")

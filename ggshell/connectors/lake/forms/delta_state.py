@@ -8,9 +8,10 @@ the log: if another process was faster, nothing is committed.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ from ggshell.connectors.lake.forms.deletion_vectors import Descriptor
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.errors import ConnectionLostError, DiskError, StoreError
 from ggshell.files import read_json
+from ggshell.object_stores import is_elsewhere
+from ggshell.types import TableName
 
 CHECKPOINT_EVERY: Final = 100
 """Commits after which the log gets a checkpoint, so that readers need not read all of it."""
@@ -34,6 +37,20 @@ _KNOWN_FEATURES: Final = frozenset(
 )
 """The features of tables that this program can write to; it makes none with constraints or generated columns."""
 Action = dict[str, Any]
+
+
+def table_location(lake: str, name: TableName | None) -> str:
+    """The location of a table (None: the log) of a lake."""
+    if name is None:
+        return f"{lake}/log"
+    # A location is a URL in an object store, where not all characters stand for themselves.
+    return f"{lake}/current/{quote(str(name), safe='') if is_elsewhere(lake) else name}"
+
+
+def delta_table_at(location: str) -> DeltaTable:
+    """The table at a location, for what delta-rs does itself. It refuses a store at an ``http:`` address without an option."""
+    is_plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http:")
+    return DeltaTable(location, storage_options={"allow_http": "true"} if is_plain else None)
 
 
 class AddedFile(NamedTuple):
@@ -206,7 +223,7 @@ class DeltaState:
 
     def _checkpoint(self) -> None:
         try:
-            DeltaTable(self.location).create_checkpoint()
+            delta_table_at(self.location).create_checkpoint()
         except DeltaError as error:
             cause = str(error).splitlines()[0]
             raise ConnectionLostError(f"the log of {self.location} cannot get a checkpoint: {cause}") from error

@@ -32,7 +32,6 @@ from pyiceberg.transforms import Transform as IcebergTransform
 from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from ggshell.connectors.lake.columns import is_wider
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.iceberg_catalog import LOG, catalog_of
 from ggshell.connectors.lake.forms.iceberg_log import append_files, iceberg_layout
@@ -40,6 +39,7 @@ from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
+from ggshell.connectors.lake.shapes import is_wider
 from ggshell.connectors.lake.target import LakeTarget
 from ggshell.errors import ApplyError, DiskError
 from ggshell.parameters.lake_tables import (

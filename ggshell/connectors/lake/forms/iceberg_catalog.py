@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +55,8 @@ _OUTAGES = (
     TooManyRequestsError,
 )
 """What a catalog that does not answer raises; a later attempt can succeed."""
+_REFUSES_LOGIN: Final = re.compile(r"authentication failed|no password supplied|pg_hba\.conf|FATAL:.* does not exist")
+"""What a database says that refuses a login. A driver raises the same error for this as for an outage."""
 
 
 def open_catalog(folder: Path) -> SqlCatalog:
@@ -113,9 +116,9 @@ def catalog_error(target: LakeTarget, error: Exception) -> GgsError | None:
             f"lake {target.location} no longer contains a table of its catalog: {_first_line(error)}",
             hint="restore it, then START the group",
         )
-    if isinstance(error, _OUTAGES):
+    if isinstance(error, _OUTAGES) and not _REFUSES_LOGIN.search(str(error)):
         return _unusable(ConnectionLostError, target, error)
-    return _unusable(StoreError, target, error) if isinstance(error, RESTError) else None
+    return _unusable(StoreError, target, error) if isinstance(error, (RESTError, OperationalError)) else None
 
 
 def _unusable(kind: type[GgsError], target: LakeTarget, error: Exception) -> GgsError:

@@ -15,6 +15,7 @@ from itertools import pairwise
 import pyarrow as pa
 from pyarrow import fs
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
@@ -27,6 +28,7 @@ from ggshell.connectors.lake.compaction import (
     moved_marks,
     rows_in_file,
 )
+from ggshell.connectors.lake.forms.iceberg_catalog import LOG
 from ggshell.connectors.lake.forms.iceberg_files import Partition, TableFiles, WrittenFile, partition_of
 from ggshell.connectors.lake.forms.iceberg_rows import described_files, open_deletes
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS, FileChange, FileChanges, LiveFiles, Snapshots
@@ -170,13 +172,11 @@ def _plain(path: str) -> str:
     return path.removeprefix("file://")
 
 
-def iceberg_tables(catalog: Catalog, layouts: LakeLayouts) -> list[Maintainable]:
-    """The tables of a lake's catalog."""
-    names = [name for space in catalog.list_namespaces() for name in catalog.list_tables(space)]
-    return [
-        Maintainable(
-            ".".join(name),
-            IcebergMaintenance(catalog.load_table(name), cluster=layouts.of(TableName(*name)).cluster),
-        )
-        for name in sorted(names)
-    ]
+def iceberg_tables(catalog: Catalog, names: Sequence[TableName], layouts: LakeLayouts) -> list[Maintainable]:
+    """The log and the named tables, those that exist. Nothing else in the catalog is read: it can belong to others."""
+    found = []
+    for name in (TableName(*LOG), *names):
+        with suppress(NoSuchTableError):
+            table = catalog.load_table((name.owner, name.name))
+            found.append(Maintainable(str(name), IcebergMaintenance(table, cluster=layouts.of(name).cluster)))
+    return found

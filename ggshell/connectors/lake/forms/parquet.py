@@ -23,11 +23,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ggshell.connectors.lake.clustering import sorted_by
-from ggshell.connectors.lake.columns import is_wider, with_filled
+from ggshell.connectors.lake.columns import with_filled
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.partitions import Values, partitioned
+from ggshell.connectors.lake.shapes import is_wider
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, TableLayout
 from ggshell.query.trail_read import COLUMNS, chosen

@@ -19,6 +19,9 @@ from urllib.parse import parse_qs
 
 CLIENT, SECRET, TOKEN = "lake", "zq9-secret-of-the-catalog", "token-of-the-catalog"
 
+CATALOG_LOGIN = {"PYICEBERG_CATALOG__LAKE__CREDENTIAL": f"{CLIENT}:{SECRET}"}
+"""The environment in which its clients find the login."""
+
 
 @contextmanager
 def serving_catalog(folder: Path, warehouse: str) -> Iterator[str]:
@@ -27,8 +30,10 @@ def serving_catalog(folder: Path, warehouse: str) -> Iterator[str]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())
-        yield f"http://127.0.0.1:{port}"
-        process.kill()
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
 
 
 def _serve(database: str, warehouse: str) -> None:
