@@ -50,6 +50,10 @@ class DdlChoice:
         self._counter = counter
         self._tell = tell
 
+    def takes(self, statement: DdlStatement) -> bool:
+        """Whether the parameter DDL selects a statement; it is neither counted nor reported."""
+        return self._rules.takes(statement, scope_of(statement, self._selects))
+
     def __call__(self, statement: DdlStatement) -> DdlStatement | None:
         """Return a statement with the text to capture; None if it is left out.
 

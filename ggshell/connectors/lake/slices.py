@@ -212,6 +212,8 @@ class _Reduction:
         definition, layout = rows.batch.tables[number], self._task.layouts.of(name)
         if int(rows.batch.io_type[chosen[0]]) == int(IoType.DDL):
             changes, chosen = _emptied(definition), chosen[:1]
+        elif not definition.columns:
+            changes, chosen = _emptied(definition), chosen[-1:]
         elif not definition.key:
             self._changes.setdefault(name, []).append(_keyless(definition))
             return
@@ -278,7 +280,10 @@ def _keyless(definition: TableDefinition) -> Changes:
 
 
 def _emptied(definition: TableDefinition) -> Changes:
-    """What the creation of a table means for one of the same name that the lake has: its rows are those of another table."""
+    """What the creation of a table means for one of the same name that the lake has: its rows are those of another table.
+
+    Also what a TRUNCATE means that the source's log has without the columns of the table.
+    """
     none = pa.array([""], pa.string())
     return Changes(definition, np.array([int(IoType.PURGE_DATA)], np.uint8), none, none, ())
 

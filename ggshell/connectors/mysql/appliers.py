@@ -122,10 +122,10 @@ class MysqlWatermarkTarget(MysqlTarget):
         found = execute(
             connection,
             f"SELECT log_cmplt_xids_seq, log_cmplt_xids FROM {quote_table(transaction_table(table))}"
-            " WHERE group_name = %s AND group_key = %s",
+            " WHERE group_name = %s AND group_key = %s AND log_cmplt_xids_seq > 0",
             [self._group.upper(), self._key],
         )
-        named = [(int(sequence), text) for sequence, text in found if text]
+        named = [(int(sequence), str(text)) for sequence, text in found]
         ids = dict.fromkeys(xid for _, text in named for xid in text.split(","))
         return row, list(ids), [sequence for sequence, _ in named]
 

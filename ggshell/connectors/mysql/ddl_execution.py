@@ -6,10 +6,20 @@ a start may have been executed before: if the server then says that what it does
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ggshell.connectors.mysql.ddl_capture import DATABASE, FOREIGN_KEYS, KIND, OWN_OFFSET, SQL_MODE
+from ggshell.connectors.mysql.ddl_capture import (
+    DATABASE,
+    EXPLICIT,
+    FOREIGN_KEYS,
+    KIND,
+    OWN_OFFSET,
+    SQL_MODE,
+    TIME,
+    TIME_ZONE,
+)
 from ggshell.connectors.mysql.ddl_text import ddl_text, renamed
 from ggshell.connectors.mysql.refusals import number_of, refusal
 from ggshell.connectors.mysql.session import quote_name
@@ -31,6 +41,18 @@ _DONE: Final = {
     "DROP": frozenset({1008, 1051, 1091, 1146, 1305, 1360, 1539, 4091, 4092}),
 }
 """The server's numbers by the first word of a command, which say that an object is already there, or already gone."""
+
+
+_OFFSET: Final = "auto_increment_offset"
+_SETTINGS: Final = (SQL_MODE, FOREIGN_KEYS, _OFFSET, TIME_ZONE, EXPLICIT)
+"""The settings of a session that are changed for a statement, besides the time."""
+
+
+class _Session(NamedTuple):
+    """The database of a session, and the values of _SETTINGS."""
+
+    database: str
+    values: Mapping[str, Any]
 
 
 class DdlExecution:
@@ -59,7 +81,7 @@ class DdlExecution:
         before = self._settings()
         try:
             place = "" if statement.main.kind == "DATABASE" else names.session_schema(database)
-            self._enter(place, {**settings, "auto_increment_offset": str(OWN_OFFSET)})
+            self._enter(place, settings, before)
             self._execute(text)
         except pymysql.Error as error:
             if not (again and number_of(error) in _DONE.get(statement.operation, ())):
@@ -70,34 +92,44 @@ class DdlExecution:
             self._forget()
         return None
 
-    def _settings(self) -> tuple[Any, ...]:
+    def _settings(self) -> _Session:
         with self._connection.cursor() as cursor:
-            cursor.execute("SELECT DATABASE(), @@sql_mode, @@foreign_key_checks, @@auto_increment_offset")
-            return tuple(cursor.fetchone() or ())
+            cursor.execute(f"SELECT DATABASE(), {', '.join(f'@@{name}' for name in _SETTINGS)}")
+            (found,) = cursor.fetchall()
+        return _Session(found[0] or "", dict(zip(_SETTINGS, found[1:], strict=True)))
 
-    def _enter(self, database: str, settings: dict[str, str]) -> None:
+    def _enter(self, database: str, settings: Mapping[str, str], before: _Session) -> None:
+        """Take over the settings of the statement. A server may refuse to change one, so equal ones are not set."""
         if database:
             self._execute(f"USE {quote_name(database)}")
-        mode, keys = int(settings.get(SQL_MODE, "0")), int(settings.get(FOREIGN_KEYS, "1"))
-        offset = int(settings["auto_increment_offset"])
-        self._execute(f"SET SESSION sql_mode = {mode}, foreign_key_checks = {keys}, auto_increment_offset = {offset}")
+        wanted: dict[str, Any] = {
+            SQL_MODE: int(settings.get(SQL_MODE, "0")),
+            FOREIGN_KEYS: int(settings.get(FOREIGN_KEYS, "1")),
+            _OFFSET: OWN_OFFSET,
+            TIME_ZONE: settings.get(TIME_ZONE, before.values[TIME_ZONE]),
+            EXPLICIT: int(settings.get(EXPLICIT, before.values[EXPLICIT])),
+        }
+        self._set({name: value for name, value in wanted.items() if value != before.values[name]})
+        if TIME in settings:
+            self._set({TIME: Decimal(settings[TIME])})
 
-    def _leave(self, before: tuple[Any, ...]) -> None:
+    def _leave(self, before: _Session) -> None:
         """Restore the settings of the session. Raises ConnectionLostError."""
         import pymysql
 
-        database, mode, keys, offset = before
         try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(
-                    "SET SESSION sql_mode = %s, foreign_key_checks = %s, auto_increment_offset = %s",
-                    (mode, keys, offset),
-                )
-            if database:
-                self._execute(f"USE {quote_name(database)}")
+            now = self._settings()
+            self._set({name: value for name, value in before.values.items() if value != now.values[name]})
+            self._execute("SET SESSION timestamp = DEFAULT")
+            if before.database:
+                self._execute(f"USE {quote_name(before.database)}")
         except pymysql.Error as error:
             refusal(error)  # raises if the connection is lost
 
-    def _execute(self, text: str) -> None:
+    def _set(self, values: Mapping[str, Any]) -> None:
+        if values:
+            self._execute(f"SET SESSION {', '.join(f'{name} = %s' for name in values)}", tuple(values.values()))
+
+    def _execute(self, text: str, values: Sequence[Any] | None = None) -> None:
         with self._connection.cursor() as cursor:
-            cursor.execute(text)
+            cursor.execute(text, values)

@@ -126,6 +126,14 @@ def renamed(text: str, found: DdlText, names: TargetNames, sql_mode: int = 0) ->
     return "".join([*parts, text[place:]])
 
 
+def without(text: str, found: DdlText, taken: Sequence[bool]) -> str:
+    """The text of a statement with several objects (DROP a, b; RENAME TABLE a TO b, c TO d) for those that are taken."""
+    step = len(found.places) // len(taken)
+    parts = [found.places[place * step : (place + 1) * step] for place, each in enumerate(taken) if each]
+    listed = ", ".join(text[part[0].start : part[-1].end] for part in parts)
+    return f"{text[: found.places[0].start]}{listed}{text[found.places[-1].end :]}"
+
+
 def _target(name: TableName, kind: str, names: TargetNames) -> TableName:
     if kind == "DATABASE":
         return TableName("", names.schema(name.name))

@@ -387,10 +387,8 @@ class MysqlLog:
         if not self._rules.wanted(name):
             return
         number = self._truncated.setdefault(name, _DDL + 1 + len(self._truncated))
-        if number not in self._tables:
-            known = next((each.definition for each in self._tables.values() if each.definition.name == name), None)
-            captured = CapturedTable(None, known or TableDefinition(name, (), ()))
-            self._tables[number] = captured
+        # The log does not describe the table here, and its columns can have changed since its last row.
+        self._tables.setdefault(number, CapturedTable(None, TableDefinition(name, (), ())))
         self._flush(cache)
         self._add(statement_message(event[: events.HEADER_SIZE], number), cache)
 

@@ -135,3 +135,16 @@ def test_deleted_rows_of_a_truncated_table_do_not_need_the_new_key(lake: Lake) -
     later = ITEMS._replace(columns=(*ITEMS.columns, tenant), key=(4, 0))
     changing.batch(Row(later, IoType.PURGE_DATA, b""), insert(later, "1", "c", "3", "3", "7"))
     assert changing.rows("id", "label", "_deleted") == [(1, "a", True), (1, "c", False), (2, "b", True)]
+
+
+@each_form
+def test_a_truncate_without_the_columns_of_its_table_empties_it(lake: Lake) -> None:
+    """The log of MariaDB does not describe the table of a TRUNCATE."""
+    changing = Changing(lake)
+    truncate = Row(TableDefinition(ITEMS.name, (), ()), IoType.PURGE_DATA, b"")
+    changing.batch(truncate)
+    changing.batch(insert(ITEMS, "1", "a", "1", "1"))
+    changing.batch(truncate)
+    assert changing.rows("id", "label") == []
+    changing.batch(insert(ITEMS, "2", "b", "2", "2"), truncate, insert(ITEMS, "3", "c", "3", "3"))
+    assert changing.rows("id", "label") == [(3, "c")]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from batches import Row, Tx
 from mariadb_servers import execute
-from mysql_deliveries import MysqlDeliveries
+from mysql_deliveries import KEY, MysqlDeliveries
 from pipeline.apply.hand_made import (
     batches_after,
     delete,
@@ -26,8 +26,11 @@ from pipeline.apply.hand_made import (
 from processes import until
 
 from ggshell.clock import FakeClock
+from ggshell.connectors.mysql.appliers import MysqlWatermarkTarget, open_target
+from ggshell.connectors.mysql.checkpoint_sql import begin_ddl, begun_ddl
 from ggshell.connectors.mysql.session import connect
 from ggshell.errors import ApplyError, ConflictError, RowGoneError
+from ggshell.home.checkpoint import ReplicatKind
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response
@@ -280,3 +283,17 @@ def test_a_group_has_one_session_and_needs_its_row(
     with pytest.raises(RowGoneError, match="has no row in checkpoint table"):
         delivery.flush()
     assert deliveries.content() == {1: "x"}
+
+
+def test_the_note_of_a_ddl_statement_is_not_one_of_the_transactions_of_appliers(deliveries: MysqlDeliveries) -> None:
+    """Regression: a parallel Replicat numbered its rows from that of the note on, and then deleted its own mark."""
+    with (
+        closing(connect(deliveries.login)) as connection,
+        closing(open_target(deliveries.setup(ReplicatKind.PARALLEL))) as target,
+    ):
+        assert isinstance(target, MysqlWatermarkTarget)
+        target.start()
+        begin_ddl(connection, deliveries.table, "rep1", KEY, "a statement")
+        _, ids, sequences = target.start()
+        assert (ids, sequences) == ([], [])
+        assert begun_ddl(connection, deliveries.table, "rep1", KEY) == "a statement"

@@ -14,12 +14,16 @@ _MODE = b"\x01" + struct.pack("<Q", 1 << 20)
 _OFFSET = b"\x03" + struct.pack("<HH", 1, 26471)
 _CHARSET = b"\x04" + struct.pack("<HHH", 45, 45, 8)
 _TEXTS = b"\x06\x03std" + b"\x05\x03UTC" + b"\x0b\x01u\x04host" + b"\x0c\x02a\x00bc\x00"
-_FOUND = QueryVariables(NO_FOREIGN_KEY_CHECKS, 1 << 20, 26471, 45)
+_MICROSECONDS = b"\x80\x01\x02\x03"
+_FOUND = QueryVariables(NO_FOREIGN_KEY_CHECKS, 1 << 20, 26471, 45, "UTC", 0x30201)
 
 
 def test_known_settings_are_read_between_others() -> None:
-    assert query_variables(_FLAGS + _TEXTS + _MODE + b"\x80\x01\x02\x03" + _OFFSET + _CHARSET) == _FOUND
-    assert query_variables(b"\x0c\xfe" + _FLAGS + _MODE + _OFFSET + _CHARSET) == _FOUND
+    assert query_variables(_FLAGS + _TEXTS + _MODE + _MICROSECONDS + _OFFSET + _CHARSET) == _FOUND
+    plain = _FOUND._replace(time_zone="", microseconds=0)
+    assert query_variables(b"\x0c\xfe" + _FLAGS + _MODE + _OFFSET + _CHARSET) == plain
+    assert query_variables(b"\x00\x00\x00\x00\x01").explicit_defaults
+    assert query_variables(b"\x10\x01").explicit_defaults
 
 
 def test_an_unknown_code_ends_the_reading() -> None:

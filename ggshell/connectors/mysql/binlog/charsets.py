@@ -112,6 +112,10 @@ class Charset(NamedTuple):
     ascii: bool
     width: int
 
+    def text(self, value: bytes) -> bytes:
+        """The text of a column as UTF-8. Raises CaptureError as ``decode`` does."""
+        return value if self.direct else self.decode(value).encode()
+
     def decode(self, text: bytes) -> str:
         """Decode text of a column. Raises CaptureError if it is not valid, or the character set is not supported."""
         if self.name in _UNSUPPORTED:

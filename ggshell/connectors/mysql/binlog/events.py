@@ -234,12 +234,14 @@ def mysql_gtid(event: bytes) -> TransactionBegin:
 
 
 class Query(NamedTuple):
-    """A statement in the log. ``error``: the number of the error it ended with on the source; ``variables``: of its session."""
+    """A statement in the log. ``error``: the number of the error it ended with on the source; ``variables``: of its session;
+    ``time``: when it began, in seconds since 1970."""
 
     database: str
     text: str
     error: int
     variables: QueryVariables = QueryVariables()
+    time: int = 0
 
 
 def query(event: bytes) -> Query:
@@ -249,10 +251,11 @@ def query(event: bytes) -> Query:
     place = first + variables
     database = event[place : place + length].decode("utf-8", "replace")
     text = event[place + length + 1 :]
-    if header(event).kind == EventType.QUERY_COMPRESSED:
+    head = header(event)
+    if head.kind == EventType.QUERY_COMPRESSED:
         text = decompressed(text)
     said = query_variables(event[first:place])
-    return Query(database, _decoded(text, said.charset), error, said)
+    return Query(database, _decoded(text, said.charset), error, said, head.time)
 
 
 def _decoded(text: bytes, collation: int) -> str:

@@ -31,13 +31,13 @@ def text_cells(raw: Bytes, place: Ints, size: Ints, charset: Charset) -> Cells:
     if charset.direct:
         return Cells(raw, place, size)
     if not charset.ascii:
-        return _each(raw, place, size, lambda value: charset.decode(value).encode())
+        return _each(raw, place, size, charset.text)
     high = np.zeros(len(raw) + 1, dtype=np.int64)
     np.cumsum(raw >= 0x80, out=high[1:])
     foreign = np.flatnonzero(high[place + size] > high[place])
     if not len(foreign):
         return Cells(raw, place, size)
-    own = _each(raw, place[foreign], size[foreign], lambda value: charset.decode(value).encode())
+    own = _each(raw, place[foreign], size[foreign], charset.text)
     place, size = place.copy(), size.copy()
     place[foreign], size[foreign] = own.place + len(raw), own.length
     return Cells(np.concatenate([raw, own.buffer]), place, size)
@@ -79,7 +79,7 @@ def compressed_cells(raw: Bytes, place: Ints, size: Ints, charset: Charset) -> C
     """The text of a COMPRESSED column: one byte that says how it is stored, the length, and the data."""
     if charset.name == "binary":
         return _each(raw, place, size, lambda value: b"\\x" + _decompressed(value).hex().encode())
-    return _each(raw, place, size, lambda value: charset.decode(_decompressed(value)).encode())
+    return _each(raw, place, size, lambda value: charset.text(_decompressed(value)))
 
 
 def _decompressed(value: bytes) -> bytes:
