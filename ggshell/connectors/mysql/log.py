@@ -24,6 +24,7 @@ from ggshell.connectors.mysql.encode import CapturedTable, encode_runs, statemen
 from ggshell.connectors.mysql.gtids import position_text
 from ggshell.connectors.mysql.log_files import file_number, value_of
 from ggshell.connectors.mysql.statements_in_log import StatementKind, read_statement
+from ggshell.connectors.mysql.unlogged_changes import UnloggedChanges
 from ggshell.connectors.mysql.wire import LOST_SECONDS, ReplicationWire
 from ggshell.errors import CaptureError, ConnectionLostError, GgsError
 from ggshell.pipeline.capture.cache import Committed, OpenTransaction, TransactionCache
@@ -122,6 +123,7 @@ class MysqlLog:
         self._clock = clock
         self._base = base
         self._report = report
+        self._unlogged = UnloggedChanges(report)
         self._file = (start >> 32) - base
         self._read = self._safe = self.end = start
         self._last = last
@@ -332,6 +334,7 @@ class MysqlLog:
             return
         if number not in self._tables:
             raise CaptureError(f"rows of table {number} precede its description in the binary log", code=events.DAMAGED)
+        self._unlogged.look(event, self._tables[number].definition.name)
         self._add(event, cache)
 
     def _add(self, message: bytes, cache: TransactionCache) -> None:

@@ -15,6 +15,7 @@ from ggshell.connectors.mysql.login import parse_login
 from ggshell.connectors.mysql.requirements import require_captured, require_named_types, server_identity
 from ggshell.connectors.mysql.session import ServerVersion, connect, server_version
 from ggshell.connectors.mysql.start_position import ReadFrom, Sought, last_read, read_from
+from ggshell.connectors.mysql.unlogged_changes import CASCADES, cascades_text, cascading_tables
 from ggshell.connectors.mysql.wire import ReplicationWire, server_number
 from ggshell.connectors.source import Places, SourceDatabase, SourceProcess
 from ggshell.home.checkpoint import GroupOptions
@@ -59,6 +60,7 @@ class MysqlSource(SourceDatabase):
         self._base = 0
         self._facts: dict[str, str] = {}
         self._warned = ""
+        self._cascading: list[TableName] = []
 
     def _ddl(self, wanted: Callable[[TableName], bool]) -> DdlCapture | None:
         """How DDL is captured; None without the parameter DDL."""
@@ -97,6 +99,7 @@ class MysqlSource(SourceDatabase):
             self._version = server_version(connection)
             require_captured(connection, self._version)
             require_named_types(connection, self._rules.wanted)
+            self._report_cascades(connection)
             server = server_identity(connection, self._version)
             found = read_from(connection, self._sought(after, begin), server, mariadb=self._version.mariadb)
         process = self._context
@@ -108,6 +111,13 @@ class MysqlSource(SourceDatabase):
         self._base, self._server = found.base, server
         self._report_start(after, found)
         return self._log
+
+    def _report_cascades(self, connection: Connection[Any]) -> None:
+        """Report, once a process, the tables whose foreign keys change rows that the server does not log."""
+        tables = cascading_tables(connection, self._rules.wanted)
+        if tables and tables != self._cascading:
+            self._warn(CASCADES, cascades_text(tables))
+        self._cascading = tables
 
     def _sought(self, after: Completed, begin: Csn) -> Sought:
         """The last transaction that was read: in the trail or, later in the log, one of which nothing was captured."""

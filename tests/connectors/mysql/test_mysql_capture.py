@@ -151,3 +151,33 @@ def test_a_column_whose_type_the_log_does_not_name_is_refused_at_the_start(captu
     report = capture.abended_report()
     assert "GGS-00481" in report
     assert f"column name of {capture.schema}.items has the type uuid" in report
+
+
+def test_changes_that_the_log_does_not_show_are_reported_once_for_each_table(capture: MariadbHome) -> None:
+    """Rows that foreign keys change, rows changed without foreign keys, and rows without all columns."""
+    child = "(id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES items (id) ON DELETE {})"
+    capture.execute(
+        ITEMS, f"CREATE TABLE cascades {child.format('CASCADE')}", f"CREATE TABLE restricts {child.format('RESTRICT')}"
+    )
+    capture.add()
+    capture.start()
+    capture.execute(
+        "INSERT INTO items VALUES (1, 'a'), (2, 'b')",
+        "DELETE FROM items WHERE id = 1",
+        "SET foreign_key_checks = 0",
+        "INSERT INTO items VALUES (3, 'c')",
+        "DELETE FROM items WHERE id = 2",
+        "DELETE FROM items WHERE id = 3",
+        "SET binlog_row_image = MINIMAL",
+        "UPDATE items SET name = 'z'",
+        "INSERT INTO restricts (id) VALUES (4)",
+        "INSERT INTO restricts (id, p) VALUES (5, 5)",
+    )
+    capture.wait_for_ids([1, 2, 1, 3, 2, 3, 4, 5])
+    report = capture.home.report("EXT1").read_text()
+    schema = capture.schema
+    told = [line.partition("GGS-")[2] for line in report.splitlines() if "WARNING" in line and "GGS-0048" in line]
+    assert [line[:5] for line in told] == ["00486", "00487", "00488"]
+    assert f"Foreign keys of {schema}.cascades change" in told[0]
+    assert f"rows of {schema}.items:" in told[1]
+    assert f"inserted into {schema}.restricts:" in told[2]

@@ -52,16 +52,36 @@ class RowEvent(NamedTuple):
     place: int
 
 
+def operation_of(event: bytes) -> IoType:
+    """The operation of a row event."""
+    return _KINDS[event[4]]
+
+
+def has_all_columns(event: bytes) -> bool:
+    """Whether the first images of a row event have all columns of the table."""
+    count, place = packed(event, _columns_place(event))
+    return event[place : place + (count + 7) // 8] == _all_bits(count)
+
+
+def _columns_place(event: bytes) -> int:
+    """Where the number of columns is."""
+    if event[4] not in _SECOND:
+        return _V1_HEAD
+    return _V2_HEAD - 2 + int.from_bytes(event[_V2_HEAD - 2 : _V2_HEAD], "little")
+
+
+@lru_cache(maxsize=1 << 10)
+def _all_bits(count: int) -> bytes:
+    return ((1 << count) - 1).to_bytes((count + 7) // 8, "little")
+
+
 def row_event(event: bytes) -> RowEvent | None:
     """Read a row event, compressed or not; None for any other event."""
     operation = _KINDS.get(event[4])
     if operation is None:
         return None
     kind = event[4]
-    place = _V1_HEAD
-    if kind in _SECOND:
-        place = _V2_HEAD - 2 + int.from_bytes(event[_V2_HEAD - 2 : _V2_HEAD], "little")
-    count, place = packed(event, place)
+    count, place = packed(event, _columns_place(event))
     size = (count + 7) // 8
     images: list[tuple[int, ...]] = []
     for _ in range(2 if operation is IoType.UPDATE else 1):

@@ -1,0 +1,71 @@
+"""What the rows of a log do not show: it is reported, once for each table, because a target can then have other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ggshell.connectors.mysql.binlog.events import HEADER_SIZE
+from ggshell.connectors.mysql.binlog.row_events import has_all_columns, operation_of
+from ggshell.connectors.mysql.session import execute
+from ggshell.record.operation import IoType
+from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+CASCADES: Final = "GGS-00486"
+_UNCHECKED, _INCOMPLETE = "GGS-00487", "GGS-00488"
+_FLAGS: Final = HEADER_SIZE + 6
+_NO_FOREIGN_KEY_CHECKS: Final = 2
+_SHOWN: Final = 5
+"""How many tables a message names."""
+
+
+class UnloggedChanges:
+    """Looks at the row events of captured tables. ``report``: receives the code and the text of a warning."""
+
+    def __init__(self, report: Callable[[str, str], None]) -> None:
+        self._report = report
+        self._told: set[tuple[str, TableName]] = set()
+
+    def look(self, event: bytes, table: TableName) -> None:
+        inserts = operation_of(event) is IoType.INSERT
+        if not inserts and event[_FLAGS] & _NO_FOREIGN_KEY_CHECKS:
+            self._tell(
+                _UNCHECKED,
+                table,
+                f"A session with foreign_key_checks = 0 has changed or deleted rows of {table}: foreign keys of the target"
+                " with CASCADE or SET NULL act on these rows, although those of the source did not.",
+            )
+        if inserts and not has_all_columns(event):
+            self._tell(
+                _INCOMPLETE,
+                table,
+                f"The log lacks columns of rows that were inserted into {table}: the session has set binlog_row_image to"
+                " MINIMAL or NOBLOB. The target gets its own defaults there.",
+            )
+
+    def _tell(self, code: str, table: TableName, text: str) -> None:
+        if (code, table) not in self._told:
+            self._told.add((code, table))
+            self._report(code, text)
+
+
+def cascading_tables(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> list[TableName]:
+    """The captured tables whose rows a foreign key changes or deletes, which the server does not log."""
+    rows = execute(
+        connection,
+        "SELECT DISTINCT CONSTRAINT_SCHEMA, TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
+        " WHERE DELETE_RULE IN ('CASCADE', 'SET NULL') OR UPDATE_RULE IN ('CASCADE', 'SET NULL') ORDER BY 1, 2",
+    )
+    return [name for name in (TableName(*row) for row in rows) if wanted(name)]
+
+
+def cascades_text(tables: list[TableName]) -> str:
+    """What to know about the tables of ``cascading_tables``."""
+    shown = ", ".join(map(str, tables[:_SHOWN])) + (f" and {len(tables) - _SHOWN} more" if len(tables) > _SHOWN else "")
+    return (
+        f"Foreign keys of {shown} change or delete rows by CASCADE or SET NULL, which the server does not log: the targets"
+        " need the same foreign keys."
+    )
