@@ -48,12 +48,17 @@ SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
  WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0
  ORDER BY INDEX_NAME = 'PRIMARY' DESC, INDEX_NAME, SEQ_IN_INDEX"""
 _FOREIGN: Final = """
-SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_SCHEMA, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME,
-       r.DELETE_RULE
-  FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r
-    ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME
- WHERE k.TABLE_SCHEMA = %s AND k.TABLE_NAME = %s AND k.REFERENCED_TABLE_NAME IS NOT NULL
- ORDER BY k.CONSTRAINT_NAME, k.ORDINAL_POSITION"""
+SELECT CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME
+  FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND REFERENCED_TABLE_NAME IS NOT NULL
+ ORDER BY CONSTRAINT_NAME, ORDINAL_POSITION"""
+_CASCADES: Final = """
+WITH RECURSIVE up (owner, name) AS (
+  SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS
+   WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s AND DELETE_RULE = 'CASCADE'
+   UNION
+  SELECT r.UNIQUE_CONSTRAINT_SCHEMA, r.REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS r
+    JOIN up ON r.CONSTRAINT_SCHEMA = up.owner AND r.TABLE_NAME = up.name WHERE r.DELETE_RULE = 'CASCADE')
+SELECT owner, name FROM up ORDER BY 1, 2"""
 _REFERENCED: Final = """
 SELECT 1 FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s LIMIT 1"""
 
@@ -83,14 +88,13 @@ def target_table(connection: Connection[Any], table: TableName, *, any_engine: b
         )
     columns = tuple(_column(*row) for row in execute(connection, _COLUMNS, [*table]))
     unique, opaque = _unique(execute(connection, _UNIQUE, [*table]))
-    foreign, cascades = _foreign(execute(connection, _FOREIGN, [*table]))
     return TargetTable(
         name=table,
         columns=columns,
         key=unique.get("PRIMARY", ()),
         unique=tuple(map(frozenset, unique.values())),
-        cascades=cascades,
-        foreign=foreign,
+        cascades=tuple(TableName(*row) for row in execute(connection, _CASCADES, [*table])),
+        foreign=_foreign(execute(connection, _FOREIGN, [*table])),
         referenced=bool(execute(connection, _REFERENCED, [*table])),
         opaque=opaque,
     )
@@ -119,15 +123,12 @@ def _unique(rows: list[tuple[Any, ...]]) -> tuple[dict[str, tuple[str, ...]], bo
     return {index: columns for index, columns in found.items() if index not in partial}, bool(partial)
 
 
-def _foreign(rows: list[tuple[Any, ...]]) -> tuple[tuple[ForeignKey, ...], tuple[TableName, ...]]:
-    """The foreign keys, and the tables whose deletes cascade."""
+def _foreign(rows: list[tuple[Any, ...]]) -> tuple[ForeignKey, ...]:
+    """The foreign keys of a table."""
     found: dict[str, ForeignKey] = {}
-    cascades: dict[TableName, None] = {}
-    for name, column, owner, parent, parent_column, rule in rows:
+    for name, column, owner, parent, parent_column in rows:
         before = found.get(name, ForeignKey((), TableName(owner, parent), ()))
         found[name] = before._replace(
             columns=(*before.columns, column), parent_columns=(*before.parent_columns, parent_column)
         )
-        if rule == "CASCADE":
-            cascades[TableName(owner, parent)] = None
-    return tuple(found.values()), tuple(cascades)
+    return tuple(found.values())

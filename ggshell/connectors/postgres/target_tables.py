@@ -55,9 +55,13 @@ SELECT i.indisprimary AND i.indimmediate, array_agg(a.attname::text ORDER BY k.p
 
 _FACTS = """
 SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oid),
-       ARRAY(SELECT DISTINCT ARRAY[n.nspname::text, p.relname::text]
-               FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace
-              WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confdeltype = 'c'),
+       ARRAY(WITH RECURSIVE up (parent) AS (
+               SELECT confrelid FROM pg_constraint WHERE conrelid = c.oid AND contype = 'f' AND confdeltype = 'c'
+                UNION
+               SELECT f.confrelid FROM pg_constraint f JOIN up ON f.conrelid = up.parent
+                WHERE f.contype = 'f' AND f.confdeltype = 'c')
+             SELECT ARRAY[n.nspname::text, p.relname::text]
+               FROM up JOIN pg_class p ON p.oid = up.parent JOIN pg_namespace n ON n.oid = p.relnamespace ORDER BY 1),
        EXISTS (SELECT FROM pg_depend d JOIN pg_constraint f ON f.oid = d.objid
                 WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.classid = 'pg_constraint'::regclass
                   AND f.contype = 'f' AND f.confrelid = c.oid),  -- confrelid has no index

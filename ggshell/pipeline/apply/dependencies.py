@@ -48,12 +48,17 @@ class _Key(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The keys to examine in the rows of one table; ``released`` stands for every reference to the table's rows."""
+    """The keys to examine in the rows of one table; ``released`` stands for every reference to the table's rows.
+
+    ``removers``: what a transaction writes whose deletes cascade to rows of the table. The log of some sources does not have
+    these rows, so that nothing else says that the same key can be inserted only afterwards.
+    """
 
     keys: tuple[_Key, ...]
     found_by: _Key
     parents: tuple[tuple[_Key, int], ...]
     released: int | None
+    removers: tuple[int, ...]
 
 
 class _Images(NamedTuple):
@@ -127,7 +132,8 @@ def _plan(mapping: TableMapping) -> _Plan:
         for each in target.foreign
     )
     others = tuple(each for each in dict.fromkeys(keys) if each.seed != found_by.seed)
-    return _Plan(others, found_by, parents, hash((target.name, "released")) if target.referenced else None)
+    removers = tuple(hash((each, "released")) for each in target.cascades)
+    return _Plan(others, found_by, parents, hash((target.name, "released")) if target.referenced else None, removers)
 
 
 def _images(batch: ChangeBatch, rows: NDArray[np.int64], io_type: int) -> Iterator[_Images]:
@@ -157,6 +163,9 @@ def _mark(plan: _Plan, io_type: int, images: _Images, owners: list[Touched]) -> 
         _other_key(key, images, owners, insert=insert, delete=delete)
     for key, released in plan.parents:
         _reference(key, released, images, owners, insert=insert)
+    if plan.removers:
+        for owner in owners:
+            owner.reads.update(plan.removers)
     if plan.released is not None and (delete or io_type in KEY_UPDATES):
         for owner in owners:
             owner.writes.add(plan.released)

@@ -297,3 +297,19 @@ def test_the_note_of_a_ddl_statement_is_not_one_of_the_transactions_of_appliers(
         _, ids, sequences = target.start()
         assert (ids, sequences) == ([], [])
         assert begun_ddl(connection, deliveries.table, "rep1", KEY) == "a statement"
+
+
+def test_deletes_cascade_by_other_tables(deliveries: MysqlDeliveries) -> None:
+    deliveries.execute(
+        "CREATE TABLE c (id int PRIMARY KEY, t int, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE)",
+        "CREATE TABLE g (id int PRIMARY KEY, c int, FOREIGN KEY (c) REFERENCES c (id) ON DELETE CASCADE)",
+        "CREATE TABLE r (id int PRIMARY KEY, g int, FOREIGN KEY (g) REFERENCES g (id))",
+    )
+    deliveries.start()
+    assert deliveries.target is not None
+    found = {name: deliveries.target.describe(TableName(deliveries.schema, name)) for name in "cgr"}
+    assert {name: [parent.name for parent in table.cascades] for name, table in found.items() if table is not None} == {
+        "c": ["t"],
+        "g": ["c", "t"],
+        "r": [],
+    }

@@ -102,6 +102,17 @@ def test_rows_conflict_when_their_order_matters(one: Row, other: Row, expected: 
     assert conflict(other, one) is expected
 
 
+def test_a_row_that_a_cascade_may_have_removed_is_inserted_after_it() -> None:
+    """The log of some sources has only the deleted parent, which can be that of another parent of the same child."""
+    target = MAPPINGS[CHILDREN].target._replace(cascades=(PARENT,))
+    found = {**MAPPINGS, CHILDREN: mapping(CHILDREN, target)}
+    removed, child = touched(delete(PARENTS, "1"), insert(CHILDREN, "5", "2"), mappings=found)
+    assert removed.writes & child.reads
+    assert not conflict(delete(PARENTS, "1"), insert(CHILDREN, "5", "2"))
+    first, second = touched(insert(CHILDREN, "5", "2"), insert(CHILDREN, "6", "2"), mappings=found)
+    assert not first.writes & (second.writes | second.reads)
+
+
 def test_for_types_whose_text_does_not_show_equality_the_whole_key_is_used() -> None:
     target = TargetTable(PARENT, columns("id", "code", exact=False), ("id",), (frozenset({"id"}),))
     found = {PARENTS: mapping(PARENTS, target)}
