@@ -159,7 +159,7 @@ def _text(column: MysqlColumn, family: Family) -> str:
             return f"LOWER(HEX({name}))"
         case Family.DATE:
             return f"DATE_FORMAT({name}, '%%Y-%%m-%%d')"
-        case Family.TIME:
+        case Family.TIME | Family.DURATION:
             return f"TIME_FORMAT({name}, '%%H:%%i:%%s.%%f')"
         case Family.MOMENT:
             return f"DATE_FORMAT({name}, '%%Y-%%m-%%d %%H:%%i:%%s.%%f')"

@@ -1,7 +1,8 @@
 """Executes DDL statements in MariaDB or MySQL: with the database and the settings of their sessions in the source.
 
 The server commits at each of them, so a statement is never in one transaction with the checkpoint row. The first one after
-a start may have been executed before: if the server then says that what it does is already done, it counts as executed.
+a start may have been executed before: if the server then says that what it does is already done, it counts as executed. Of
+statements that could be executed twice, the state of their tables shows it (``ddl_state``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ggshell.connectors.mysql.ddl_capture import (
     TIME,
     TIME_ZONE,
 )
-from ggshell.connectors.mysql.ddl_text import ddl_text, renamed
+from ggshell.connectors.mysql.ddl_state import state_of
+from ggshell.connectors.mysql.ddl_text import ddl_text, renamed, target_tables
 from ggshell.connectors.mysql.refusals import number_of, refusal
 from ggshell.connectors.mysql.session import quote_name
 from ggshell.pipeline.apply.target import DDL_REPORT, Noted, Refusal, TargetNames
@@ -62,6 +64,12 @@ class DdlExecution:
         """``forget``: called after a statement, because tables may be others now."""
         self._connection = connection
         self._forget = forget
+
+    def state(self, statement: DdlStatement, names: TargetNames) -> str:
+        """The state of the tables of a statement (``ddl_state``). Raises ConnectionLostError."""
+        settings = dict(statement.settings)
+        found = ddl_text(statement.text, settings.get(DATABASE, ""), int(settings.get(SQL_MODE, "0")))
+        return state_of(self._connection, target_tables(found, names) if found is not None else [])
 
     def run(self, statement: DdlStatement, names: TargetNames, noted: Noted, *, again: bool) -> Refusal | None:
         """Execute a statement. ``again``: it may have been executed before. Raises ConnectionLostError."""

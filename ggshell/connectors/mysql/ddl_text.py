@@ -107,6 +107,13 @@ def ddl_text(text: str, database: str, sql_mode: int = 0) -> DdlText | None:
     return DdlText(tag, objects, (*(() if kind == "INDEX" else places), *others))
 
 
+def target_tables(found: DdlText, names: TargetNames) -> list[TableName]:
+    """The names that the tables of a statement have in the target, each once."""
+    kind = found.objects[0].kind
+    tables = [_target(each.name, kind, names) for each in found.places] if kind in ("TABLE", "INDEX") else []
+    return list(dict.fromkeys(tables))
+
+
 def renamed(text: str, found: DdlText, names: TargetNames, sql_mode: int = 0) -> str:
     """The text with the names that its objects have in the target, and with the target names of databases."""
     spans = {}

@@ -25,6 +25,7 @@ from ggshell.errors import ApplyError, ConflictError, DatabaseError, TargetChang
 from ggshell.pipeline.apply.checkpoint_table import row_gone
 from ggshell.pipeline.apply.folding import ChangeKind, changes, statement_rows
 from ggshell.pipeline.apply.target import (
+    DDL_REPORT,
     BatchLimits,
     CheckpointRow,
     Noted,
@@ -219,11 +220,27 @@ class MysqlTarget:
     def execute_outside(
         self, statement: DdlStatement, names: TargetNames, noted: Noted, *, again: bool
     ) -> Refusal | None:
-        if self._table is not None:
-            mark = hashlib.sha256(encode_ddl(statement)).hexdigest()
-            again = again and checkpoint_sql.begun_ddl(self._connection, self._table, self._group, self._key) == mark
-            checkpoint_sql.begin_ddl(self._connection, self._table, self._group, self._key, mark)
-        return DdlExecution(self._connection, self.forget_tables).run(statement, names, noted, again=again)
+        execution = DdlExecution(self._connection, self.forget_tables)
+        if self._table is None:
+            return execution.run(statement, names, noted, again=again)
+        mark, state = hashlib.sha256(encode_ddl(statement)).hexdigest(), execution.state(statement, names)
+        begun, _, before = self._begun_ddl(self._table).partition(" ")
+        again = again and begun == mark
+        if again and before not in ("", state) and statement.operation == "ALTER":
+            noted(DDL_REPORT, f"{statement.tag} of {statement.main.name} was executed before: its tables have changed.")
+            return None
+        if not again or not before:
+            self._begin_ddl(self._table, f"{mark} {state}")
+        refused = execution.run(statement, names, noted, again=again)
+        if refused is not None:
+            self._begin_ddl(self._table, mark)  # not executed, whatever changes the tables now
+        return refused
+
+    def _begun_ddl(self, table: TableName) -> str:
+        return checkpoint_sql.begun_ddl(self._connection, table, self._group, self._key)
+
+    def _begin_ddl(self, table: TableName, text: str) -> None:
+        checkpoint_sql.begin_ddl(self._connection, table, self._group, self._key, text)
 
     def forget_tables(self) -> None:
         self._statements.clear()

@@ -25,6 +25,7 @@ _FAMILIES: Final = {
     "bytea": Family.BYTES,
     "date": Family.DATE,
     "time without time zone": Family.TIME,
+    "interval": Family.DURATION,
     "timestamp without time zone": Family.MOMENT,
     "timestamp with time zone": Family.MOMENT,
     "jsonb": Family.DOCUMENT,

@@ -58,6 +58,10 @@ def _text(column: ComparedColumn, family: Family) -> str:
             return f"to_char({name}, 'YYYY-MM-DD')"
         case Family.TIME:
             return f"to_char({name}, 'HH24:MI:SS.US')"
+        case Family.DURATION:
+            seconds = f"extract(epoch FROM {name})"
+            sign = f"CASE WHEN {seconds} < 0 THEN '-' ELSE '' END"
+            return f"{sign} || to_char(make_interval(secs => abs({seconds})::float8), 'HH24:MI:SS.US')"
         case Family.MOMENT:
             zoned = f"{name} AT TIME ZONE 'UTC'" if "with time zone" in column.type else name
             return f"to_char({zoned}, 'YYYY-MM-DD HH24:MI:SS.US')"

@@ -31,6 +31,7 @@ class Family(StrEnum):
     BYTES = "bytes"
     DATE = "date"
     TIME = "time"
+    DURATION = "duration"
     MOMENT = "moment"
     DOCUMENT = "document"
     TEXT = "text"
@@ -51,6 +52,8 @@ def common(mine: Family, theirs: Family) -> Family:
         return Family.DOCUMENT
     if pair <= set(_NUMBERS):
         return max(pair, key=_NUMBERS.index)
+    if pair == {Family.TIME, Family.DURATION}:
+        return Family.DURATION
     return Family.MOMENT if pair == {Family.DATE, Family.MOMENT} else Family.TEXT
 
 

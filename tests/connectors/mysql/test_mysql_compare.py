@@ -22,25 +22,26 @@ from ggshell.types import TableName
 
 POSTGRES = """CREATE TABLE t (id int PRIMARY KEY, big numeric, small smallint, flag boolean, ratio double precision, half real,
     name text, fixed char(5), data bytea, day date, at time(6), moment timestamp(6), zoned timestamptz(3), doc jsonb,
-    raw json, bits bit(4), uid uuid)"""
+    raw json, bits bit(4), uid uuid, took interval)"""
 MARIADB = """CREATE TABLE t (id int PRIMARY KEY, big decimal(65,10), small smallint, flag tinyint(1), ratio double, half float,
     name varchar(100), fixed char(5), data blob, day date, at time(6), moment datetime(6), zoned timestamp(3) NULL, doc json,
-    raw json, bits bit(4), uid uuid)"""
+    raw json, bits bit(4), uid uuid, took time(6))"""
 ROWS = (
     (1, "0", 0, True, 0.0, 0.1, "Zoë 😀", "ab", b"\0\xff", "2024-02-29", "23:59:59.999999", "1000-01-01 00:00:00",
-     "2024-03-31 01:30:00.123", '{"a": [1, null]}', '{"b":  2}', "0101", "6ccd780c-baba-1026-9564-5b8c656024db"),
+     "2024-03-31 01:30:00.123", '{"a": [1, null]}', '{"b":  2}', "0101", "6ccd780c-baba-1026-9564-5b8c656024db", "00:00:00"),
     (2, "-99999999999999999999.0000000001", -32768, False, 1e-7, -2.5e30, "it's \\ \n", "", b"", "9999-12-31", "00:00:00",
-     "9999-12-31 23:59:59.999999", "1970-01-01 00:00:01", "[]", "[]", "1111", None),
-    (3, "12.50", 5, None, -1.7976931348623157e308, 1.5e-10, "", "x", b"x", None, None, None, None, None, None, None, None),
-    (4, *[None] * 16),
+     "9999-12-31 23:59:59.999999", "1970-01-01 00:00:01", "[]", "[]", "1111", None, "-837:59:59.5"),
+    (3, "12.50", 5, None, -1.7976931348623157e308, 1.5e-10, "", "x", b"x", None, None, None, None, None, None, None, None,
+     "100:00:00.000001"),
+    (4, *[None] * 17),
 )  # fmt: skip
-NAMES = "id, big, small, flag, ratio, half, name, fixed, data, day, at, moment, zoned, doc, raw, bits, uid"
+NAMES = "id, big, small, flag, ratio, half, name, fixed, data, day, at, moment, zoned, doc, raw, bits, uid, took"
 
 
 @pytest.fixture
 def both(north: str, mariadb: str) -> Iterator[tuple[PostgresComparison, MysqlComparison]]:
     """The same rows in a table of PostgreSQL and a table of MariaDB."""
-    marks = ", ".join(["%s"] * 17)
+    marks = ", ".join(["%s"] * 18)
     with connect(north) as here, closing(connect_mariadb(mariadb)) as there:
         here.execute(POSTGRES)
         execute(mariadb, MARIADB)
@@ -48,7 +49,7 @@ def both(north: str, mariadb: str) -> Iterator[tuple[PostgresComparison, MysqlCo
             for row in ROWS:
                 here.execute(f"INSERT INTO t ({NAMES}) VALUES ({marks})", row)
                 bits = None if row[15] is None else int(str(row[15]), 2)
-                cursor.execute(f"INSERT INTO t ({NAMES}) VALUES ({marks})", (*row[:15], bits, row[16]))
+                cursor.execute(f"INSERT INTO t ({NAMES}) VALUES ({marks})", (*row[:15], bits, *row[16:]))
             here.execute("INSERT INTO t (id, name) SELECT n, 'name ' || n FROM generate_series(100, 1099) n")
             cursor.execute("INSERT INTO t (id, name) SELECT seq, CONCAT('name ', seq) FROM seq_100_to_1099")
         yield PostgresComparison(here), MysqlComparison(there, mariadb)

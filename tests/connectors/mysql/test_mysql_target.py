@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,8 @@ from processes import until
 from ggshell.clock import FakeClock
 from ggshell.connectors.mysql.appliers import MysqlWatermarkTarget, open_target
 from ggshell.connectors.mysql.checkpoint_sql import begin_ddl, begun_ddl
+from ggshell.connectors.mysql.ddl_execution import DdlExecution
+from ggshell.connectors.mysql.ddl_text import ddl_text
 from ggshell.connectors.mysql.session import connect
 from ggshell.errors import ApplyError, ConflictError, RowGoneError
 from ggshell.home.checkpoint import ReplicatKind
@@ -37,6 +40,7 @@ from ggshell.pipeline.apply.error_rules import ErrorRule, Response
 from ggshell.pipeline.apply.mapping import MapRule
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import SessionOptions
+from ggshell.record.ddl import DdlStatement, encode_ddl
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName
@@ -297,6 +301,72 @@ def test_the_note_of_a_ddl_statement_is_not_one_of_the_transactions_of_appliers(
         _, ids, sequences = target.start()
         assert (ids, sequences) == ([], [])
         assert begun_ddl(connection, deliveries.table, "rep1", KEY) == "a statement"
+
+
+SWAP = "RENAME TABLE one TO tmp, two TO one, tmp TO two"
+AGAIN = {SWAP: [("one", 2), ("two", 1)], "ALTER TABLE one ADD INDEX (id), ADD CHECK (id > 0)": [("one", 1), ("two", 2)]}
+
+
+class NoNames:
+    """Everything keeps its name."""
+
+    def table(self, name: TableName) -> TableName:
+        return name
+
+    other = table
+
+    def schema(self, owner: str) -> str:
+        return owner
+
+    session_schema = schema
+
+
+@pytest.mark.parametrize("statement", AGAIN)
+@pytest.mark.parametrize("executed", [True, False])
+def test_a_statement_that_a_killed_replicat_has_noted_is_executed_once(
+    deliveries: MysqlDeliveries, statement: str, executed: bool
+) -> None:
+    """Executed again, it would have another result and no error."""
+    deliveries.execute(
+        *(f"CREATE TABLE {name} (id int PRIMARY KEY)" for name in ("one", "two")),
+        "INSERT INTO one VALUES (1)",
+        "INSERT INTO two VALUES (2)",
+    )
+    found = ddl_text(statement, deliveries.schema)
+    assert found is not None
+    ddl = DdlStatement(found.tag, statement, found.objects, "mysql", (("database", deliveries.schema),))
+    told: list[str] = []
+    deliveries.start()
+    assert deliveries.target is not None
+    if executed:
+        assert deliveries.target.execute_outside(ddl, NoNames(), lambda *_: None, again=False) is None
+    else:
+        state = DdlExecution(deliveries.target._connection, lambda: None).state(ddl, NoNames())
+        mark = hashlib.sha256(encode_ddl(ddl)).hexdigest()
+        with closing(connect(deliveries.login)) as connection:
+            begin_ddl(connection, deliveries.table, "rep1", KEY, f"{mark} {state}")
+    deliveries.start()
+    assert deliveries.target.execute_outside(ddl, NoNames(), lambda _, text: told.append(text), again=True) is None
+    assert [(name, deliveries.execute(f"SELECT id FROM {name}")[0][0]) for name in ("one", "two")] == AGAIN[statement]
+    assert bool(told) is executed
+    indexes = deliveries.execute("SHOW INDEX FROM one")
+    assert len(indexes) == (1 if statement == SWAP else 2)
+
+
+def test_a_refused_statement_is_executed_when_its_table_has_been_repaired(deliveries: MysqlDeliveries) -> None:
+    """The change of the table does not mean that the statement was executed."""
+    deliveries.execute("CREATE TABLE one (id int PRIMARY KEY, n int)", "INSERT INTO one VALUES (1, 1), (2, 1)")
+    statement = "ALTER TABLE one ADD UNIQUE (n)"
+    found = ddl_text(statement, deliveries.schema)
+    assert found is not None
+    ddl = DdlStatement(found.tag, statement, found.objects, "mysql", (("database", deliveries.schema),))
+    deliveries.start()
+    assert deliveries.target is not None
+    assert deliveries.target.execute_outside(ddl, NoNames(), lambda *_: None, again=False) is not None
+    deliveries.execute("DELETE FROM one WHERE id = 2", "ALTER TABLE one ADD other int")
+    deliveries.start()
+    assert deliveries.target.execute_outside(ddl, NoNames(), lambda *_: None, again=True) is None
+    assert len(deliveries.execute("SHOW INDEX FROM one")) == 2
 
 
 def test_deletes_cascade_by_other_tables(deliveries: MysqlDeliveries) -> None:

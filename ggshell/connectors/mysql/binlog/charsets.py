@@ -104,6 +104,11 @@ _WIDTHS: Final[Mapping[str, int]] = (
 )
 
 
+_MORE: Final = "ggshell.big5"
+_BIG5_MORE: Final = bytes.fromhex("f9d6f9d7f9d8f9d9f9daf9dbf9dc")
+_BIG5_CHARACTERS: Final = _BIG5_MORE.decode("cp950")
+
+
 class Charset(NamedTuple):
     """A character set. ``direct``: its bytes are UTF-8; ``ascii``: bytes below 128 are ASCII; ``width``: bytes a character."""
 
@@ -128,7 +133,7 @@ class Charset(NamedTuple):
             table = _table(self.name)
             if table is not None:
                 return codecs.charmap_decode(text, "strict", table)[0]
-            found = text.decode(_CODECS.get(self.name, self.name))
+            found = text.decode(_CODECS.get(self.name, self.name), _MORE if self.name == "big5" else "strict")
         except UnicodeDecodeError as error:
             raise CaptureError(
                 f"the bytes {text[error.start : error.end].hex()} are not valid in the character set {self.name}",
@@ -136,6 +141,18 @@ class Charset(NamedTuple):
                 hint="correct the value in the source, or leave the table out",
             ) from None
         return found.replace("＼", "\\") if self.name in _BACKSLASH else found
+
+
+def _more_of_big5(error: UnicodeError) -> tuple[str, int]:
+    """The seven characters that the server's big5 has and Python's does not."""
+    if isinstance(error, UnicodeDecodeError):
+        place = _BIG5_MORE.find(error.object[error.start : error.start + 2])
+        if place >= 0 and place % 2 == 0:
+            return _BIG5_CHARACTERS[place // 2], error.start + 2
+    raise error
+
+
+codecs.register_error(_MORE, _more_of_big5)
 
 
 @cache
