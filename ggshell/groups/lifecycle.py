@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.connectors.registry import source_connector
+from ggshell.connectors.login import connection_string
+from ggshell.connectors.registry import connector_for, delivery_connector, source_connector
 from ggshell.errors import (
     OUT_OF_MEMORY,
     ConnectionLostError,
@@ -29,7 +30,7 @@ from ggshell.groups.report import Report, Reporting
 from ggshell.groups.runner import Answering, Runner, Verb
 from ggshell.groups.statistics import Statistics
 from ggshell.home import checkpoint as checkpoints
-from ggshell.home.checkpoint import Checkpoint, GroupKind, StopStatus
+from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, StopStatus
 from ggshell.home.events import EventLog, Severity, flat
 from ggshell.home.home import Home
 from ggshell.home.identity import record_location, require_own
@@ -38,7 +39,7 @@ from ggshell.language.redaction import masked, redacted
 from ggshell.links import LINKS
 from ggshell.monitoring.group_lag import clock_ahead, clock_text_of
 from ggshell.parameters.lines import Parameter
-from ggshell.parameters.loading import load
+from ggshell.parameters.loading import load, load_replicat
 from ggshell.parameters.report_rules import ReportRules, report_rules
 
 ENDING_SECONDS: Final = 5.0
@@ -194,12 +195,16 @@ class _Life:
 
 
 def _database(home: Home, group: str, kind: GroupKind) -> str:
-    """Return the kind of database for the report's heading; an unreadable checkpoint is reported later."""
+    """Return the kind of database for the report's heading; a file that cannot be read is reported later."""
     try:
-        found = checkpoints.load(home.checkpoint(group, kind))
+        options = checkpoints.load(home.checkpoint(group, kind)).options
+        if kind is GroupKind.EXTRACT:
+            return source_connector(options).vendor
+        if options.replicat_kind is ReplicatKind.LAKE:
+            return delivery_connector(options.replicat_kind).vendor
+        return connector_for(connection_string(home, load_replicat(home.parameters(group), group).login)).vendor
     except GgsError:
-        return "PostgreSQL"
-    return source_connector(found.options).vendor
+        return connector_for("").vendor
 
 
 def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock | None = None) -> int:

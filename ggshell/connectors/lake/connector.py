@@ -32,7 +32,7 @@ class LakeConnector(Connector):
 
     # What processes ask
 
-    vendor = "lake"
+    vendor = "a Lake"
     program = "ggshell.connectors.lake"
 
 

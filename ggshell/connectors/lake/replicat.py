@@ -123,6 +123,7 @@ class LakeReplicat:
         self._session = WarmSession(settings, context.home.root / "dirrpt" / "spark.log")
         self._spark: SparkSession | None = None
         self._began = 0.0
+        context.verb("GETLAG", lambda _: self._no_lag(), live=lambda _: self._no_lag())
         context.verb("STATUS", lambda _: self._waiting(), live=lambda _: self._waiting())
 
     def open(self) -> bool:
@@ -318,6 +319,10 @@ class LakeReplicat:
         read = self._progress.read_answer(str(self._trail), place)
         status = "; ".join(self._outage.obstacles) or ("" if busy else self._first_batch()) or self._progress.reading
         return {"status": status, "read": read, "write": []}
+
+    def _no_lag(self) -> dict[str, Any]:
+        """The lag before the lake is open."""
+        return {"lag_seconds": None, "at_eof": False, "obstacles": self._outage.obstacles}
 
     def _waiting(self) -> dict[str, Any]:
         """The status before the lake is open."""

@@ -168,6 +168,8 @@ def test_a_replicat_waits_for_its_store_and_stops_while_it_waits(
     assert "did not respond after STOP" in lake.home.report("lake").read_text()
     lake.run("START REPLICAT lake")
     until("STATUS shows the outage", lambda: waiting in lake.run("SEND REPLICAT lake, STATUS"))
+    assert waiting in lake.run("LAG REPLICAT lake")
+    assert "Delivery for a Lake" in lake.home.report("lake").read_text()
     proxy.reset()
     lake.delivered()
     assert "Reconnected at attempt" in lake.home.report("lake").read_text()

@@ -184,6 +184,7 @@ def test_statements_are_executed_with_the_time_of_their_session(pair: _Pair) -> 
     pair.start()
     pair.run(*SESSIONS)
     pair.until_equal("times")
+    assert "Delivery for MySQL" in pair.report("REP1")
     assert str(execute(pair.target, "SELECT created FROM times WHERE id = 1")[0][0]) == "2020-09-13 17:26:40.250000"
 
 
