@@ -9,7 +9,7 @@ from ggshell.errors import ApplyError, ConnectionLostError
 from ggshell.pipeline.apply.column_groups import without_comparisons
 from ggshell.pipeline.apply.conflicts import Answer
 from ggshell.pipeline.apply.discard import Discarded, DiscardFile
-from ggshell.pipeline.apply.error_rules import FOREIGN, WHOLE, ErrorRule, Response
+from ggshell.pipeline.apply.error_rules import FOREIGN, UNIQUE, WHOLE, ErrorRule, Response
 from ggshell.pipeline.apply.groups import AnsweredOperation, BatchSpan
 from ggshell.pipeline.apply.responses import Responses, Verdict
 from ggshell.pipeline.apply.target import Refusal, TableMapping, Target
@@ -209,7 +209,8 @@ class RefusalIsolation:
                 again = self._target.apply_one(batch, row, mapping)
             if again is None:
                 return None
-            refusal = again
+            if not (refusal.state == UNIQUE and again.missing):
+                refusal = again  # otherwise another row has the unique value, and the first refusal names it
         return refusal
 
     def _resolve(

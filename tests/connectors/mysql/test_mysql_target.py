@@ -148,6 +148,14 @@ def test_errors_are_answered_by_the_sqlstates_of_other_databases(deliveries: Mys
     assert deliveries.content() == {1: "here", 3: "x"}
 
 
+def test_a_collision_with_the_unique_value_of_another_row_is_refused_by_its_name(deliveries: MysqlDeliveries) -> None:
+    """Regression: the message said that no row was found to change."""
+    deliveries.execute("ALTER TABLE t ADD UNIQUE by_a (a)", "INSERT INTO t VALUES (12, 'taken', 1)")
+    delivery = deliveries.start(responses=Responses(collisions=True))
+    with pytest.raises(ApplyError, match=r"Duplicate entry 'taken' for key 'by_a'"):
+        _apply(delivery, Tx(1, [insert(3, "taken")]))
+
+
 def test_collisions_are_handled_row_by_row(deliveries: MysqlDeliveries) -> None:
     deliveries.execute("INSERT INTO t VALUES (1, 'old', 1), (5, 'old', 5), (6, 'old', 6)")
     delivery = deliveries.start(responses=Responses(collisions=True))
