@@ -21,7 +21,7 @@ from ggshell.connectors.lake.shapes import is_wider
 from ggshell.connectors.lake.table_keys import key_columns
 from ggshell.errors import ApplyError
 from ggshell.query.values import arrow_type, spark_type, texts, typed
-from ggshell.record.definition import TableDefinition
+from ggshell.record.definition import TableDefinition, same_number
 
 _PLAIN = {
     **dict.fromkeys([pa.large_string(), pa.string_view()], pa.string()),
@@ -60,13 +60,16 @@ def evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules, *
     numbers = {column.name: column.number for column in definition.columns if column.number}
     if held is None:
         return TableChange(definition, wanted.empty_table(), _NO_KEYS, numbers=numbers, key=key)
-    renamed = _renamed(definition, held) if rules.renames else ()
+    renamed, taken = _renamed(definition, held) if rules.renames else (), _taken(definition, held)
     names = dict(renamed)
     there = {names.get(field.name, field.name): field.type for field in plain(held.schema)}
-    moved = _moved(wanted, there, _Values(held, names if has_rows else None), rules)
+    others = pa.schema([field for field in wanted if field.name not in dict(taken)])
+    moved = _moved(others, there, _Values(held, names if has_rows else None), rules)
     wanted = pa.schema([field.with_name(moved.get(field.name, field.name)) for field in wanted])
     other = [field for field in wanted if there.get(field.name, field.type) != field.type]
-    widened = tuple(field for field in other if rules.widens(there[field.name], field.type))
+    widened = tuple(
+        field for field in other if field.name not in dict(taken) and rules.widens(there[field.name], field.type)
+    )
     added = tuple(field for field in wanted if field.name not in there)
     schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
     numbers = {moved.get(name, name): number for name, number in numbers.items()}
@@ -82,7 +85,8 @@ def evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules, *
         widened=widened,
         dropped=tuple(name for name in there if name not in wanted.names and name not in moved),
         moved=tuple(moved.items()),
-        filled=_filled(definition, moved, added),
+        filled=_filled(definition, moved, [*added, *(wanted.field(name) for name, former in taken if not former)]),
+        taken=taken,
         numbers={**kept, **numbers},
         key=key,
     )
@@ -127,7 +131,12 @@ def with_filled(rows: pa.Table, filled: Mapping[str, pa.Scalar]) -> pa.Table:
 
 def earlier_rows(held: HeldTable, keys: pa.Array | None, change: TableChange) -> pa.Table:
     """Rows of a table by key, or all rows (None), in the columns that it has after a change."""
-    return with_filled(retyped(held_rows(held, keys, dict(change.renamed)), change.rows.schema), change.filled)
+    rows = held_rows(held, keys, {})
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    names = {new: old for old, new in change.renamed} | dict(change.taken)
+    wanted = [(field.name, names.get(field.name, field.name)) for field in change.rows.schema]
+    found = pa.table({name: columns[former] for name, former in wanted if former in columns})
+    return with_filled(retyped(found, change.rows.schema), change.filled)
 
 
 def held_rows(held: HeldTable, keys: pa.Array | None, renamed: Mapping[str, str]) -> pa.Table:
@@ -198,6 +207,17 @@ def _renamed(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, s
         for column in definition.columns
         if column.number in gone and column.name not in held.schema.names
     )
+
+
+def _taken(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:
+    """The columns with the name of another one in the lake, and the name in the lake of what they were, if anything."""
+    found = []
+    for column in definition.columns:
+        known = held.numbers.get(column.name, 0) if column.name in held.schema.names else 0
+        if same_number(known, column.number) is False:
+            former = [name for name, number in held.numbers.items() if same_number(number, column.number)]
+            found.append((column.name, next((name for name in former if name in held.schema.names), "")))
+    return tuple(found)
 
 
 def _schema(definition: TableDefinition, fit: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:

@@ -180,10 +180,26 @@ class LakeDelivery:
         }
         for name in sorted(keyless - self._explained):
             self._told(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
+        self._explain_truncates(counts)
         sequences = {name for name, io_type in counts if io_type == IoType.SEQUENCE_OP}
         for name in sorted(sequences - self._explained):
             self._told(f"{name} is a sequence: its values are not applied to a lake.")
         self._explained |= keyless | sequences
+
+    def _explain_truncates(self, counts: Mapping[tuple[TableName, int], int]) -> None:
+        """Report, once, each table that is truncated and that the lake does not have."""
+        truncated = {name for name, io_type in counts if io_type == IoType.PURGE_DATA} - self._explained
+        known = self.committed.tables if self.committed is not None else {}
+        for name in sorted(name for name in truncated if str(name) not in known and not _rows_of(name, counts)):
+            self._told(
+                f"{name} is truncated, and the lake does not have it. The rows of a partition stay in its table."
+            )
+            self._explained.add(name)
+
+
+def _rows_of(name: TableName, counts: Mapping[tuple[TableName, int], int]) -> int:
+    """How many rows of a table a batch has, without its TRUNCATEs."""
+    return sum(count for (table, io_type), count in counts.items() if table == name and io_type != IoType.PURGE_DATA)
 
 
 def _column_messages(change: TableChange) -> list[str]:
@@ -191,6 +207,9 @@ def _column_messages(change: TableChange) -> list[str]:
     name, found = change.definition.name, []
     if change.changed:
         found.append(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
+    if change.taken:
+        names = ", ".join(new for new, _ in change.taken)
+        found.append(f"Rewriting {name}: {names} is another column than before: the rows have its own values.")
     if change.rekeyed:
         found.append(f"Rewriting {name}: its key has changed to {', '.join(each.name for each in change.key)}.")
     if change.filled:

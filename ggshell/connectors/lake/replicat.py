@@ -70,6 +70,8 @@ _JAVA_OPTIONS: Final = " ".join(
 """Java has little to do here: its second compiler takes more time than it saves. By default it takes all memory that it may
 have before it collects garbage."""
 _NO_MEMORY = ("OutOfMemoryError", "Java heap space", "TaskResultLost")
+_RAISED = re.compile(r"^((?:\w+\.)*\w*(?:Error|Exception)(?:: [^\n]*\S)?)$", re.MULTILINE)
+"""The last line of a traceback of Python."""
 _CAUSE = re.compile(r"^(?:Caused by: |: )[\w.$]+: ([^\n]*\S)", re.MULTILINE)
 
 
@@ -416,7 +418,7 @@ def stream_failure(failure: BaseException) -> GgsError:
         return TrailError(line.partition("TrailError:")[2].strip() or line)
     if any(word in text for word in _NO_MEMORY):
         return out_of_memory()
-    causes = _CAUSE.findall(text) or text.splitlines()[:1] or ["see dirrpt/spark.log"]
+    causes = _CAUSE.findall(text) or _RAISED.findall(text) or text.splitlines()[:1] or ["see dirrpt/spark.log"]
     return ConnectionLostError(
         f"the Spark stream ended: {causes[-1].strip()[:300]}", hint="see dirrpt/spark.log for the full error"
     )

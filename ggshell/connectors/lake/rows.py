@@ -43,7 +43,7 @@ def _table_step(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rule
     parts = [each._replace(columns=placed(aligned(each, last)[0].columns, moved)) for each in parts]
     keys = _keys(held, [each.definition for each in parts])
     change = change._replace(rekeyed=len(keys) > 1)
-    if held is None or change.rekeyed or change.changed or parts[0].cleared:
+    if held is None or change.rekeyed or change.changed or change.taken or parts[0].cleared:
         return _whole(parts, keys, held, change)
     effects = parts[0]
     bases, before = _needed(effects, schema), schema.empty_table()
@@ -85,7 +85,8 @@ def _version_step(parts: Sequence[VersionChanges], held: HeldTable | None, rules
     moved, schema = dict(change.moved), change.rows.schema
     keys = _keys(held, [each.changes.definition for each in parts])
     change = change._replace(rekeyed=len(keys) > 1)
-    every = bool(change.changed) or change.rekeyed or bool((joined.changes.io_type == int(IoType.PURGE_DATA)).any())
+    is_rewritten = bool(change.changed or change.taken) or change.rekeyed
+    every = is_rewritten or bool((joined.changes.io_type == int(IoType.PURGE_DATA)).any())
     touched = pa.concat_arrays([joined.changes.old, joined.changes.new]).unique()
     before = schema.empty_table()
     if held is not None:
@@ -103,7 +104,7 @@ def _version_step(parts: Sequence[VersionChanges], held: HeldTable | None, rules
         rows.append(found.closed)
         present = found.present
         nulled |= dict.fromkeys(found.nulled)
-    cleared = held is None or bool(change.changed) or change.rekeyed
+    cleared = held is None or is_rewritten
     if cleared:
         rows.insert(0, before.filter(pc.invert(is_present)))
     return change._replace(

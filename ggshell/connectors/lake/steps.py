@@ -85,6 +85,7 @@ def _followed(held: HeldTable | None, first: TableChange, second: TableChange, r
         moved=tuple({**dict(first.moved), **dict(second.moved)}.items()),
         nulled=tuple(dict.fromkeys([*first.nulled, *second.nulled])),
         filled={**filled, **second.filled},
+        taken=tuple(dict.fromkeys([*first.taken, *second.taken])),
         rekeyed=first.rekeyed or second.rekeyed,
     )
 

@@ -14,6 +14,7 @@ from ggshell.errors import ApplyError
 from ggshell.parameters.lake_tables import Deletes, LakeLayouts, TableLayout
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
+from ggshell.types import TableName
 
 each_form = pytest.mark.parametrize("lake", list(TableForm), indirect=True)
 BY_LABEL = ITEMS._replace(key=(1,))
@@ -148,3 +149,56 @@ def test_a_truncate_without_the_columns_of_its_table_empties_it(lake: Lake) -> N
     assert changing.rows("id", "label") == []
     changing.batch(insert(ITEMS, "2", "b", "2", "2"), truncate, insert(ITEMS, "3", "c", "3", "3"))
     assert changing.rows("id", "label") == [(3, "c")]
+
+
+@each_form
+def test_keys_of_several_columns_are_different_whatever_characters_they_contain(lake: Lake) -> None:
+    """Regression: the text of a key joined the values with a character that they can contain."""
+    pairs = [
+        ("", "\x01y"),
+        ("\x01", "y"),
+        ("x\x01", "y"),
+        ("x", "\x01y"),
+        ("\x02", ""),
+        ("\x03a", ""),
+        ("\x03", "a"),
+        ("", ""),
+    ]
+    both = TableDefinition(TableName("hr", "items"), (LABEL, LABEL._replace(name="other", number=8), PRICE), (0, 1))
+    changing = Changing(lake)
+    changing.batch(*(insert(both, *pair, str(number)) for number, pair in enumerate(pairs)))
+    changing.batch(delete(both, *pairs[0]), update(both, label=pairs[2][0], other=pairs[2][1], price="99"))
+    expected = {pair: number for number, pair in enumerate(pairs) if number} | {pairs[2]: 99}
+    found = {(label, other): int(price) for label, other, price in changing.rows("label", "other", "price")}
+    assert found == expected
+
+
+@each_form
+def test_a_truncated_table_that_the_lake_lacks_is_reported(lake: Lake) -> None:
+    """The partition of a table: its rows are in the current table under the name of the root."""
+    changing = Changing(lake)
+    changing.batch(insert(ITEMS, "1", "a", "1", "1"))
+    partition = ITEMS._replace(name=TableName("hr", "items_2026"))
+    for _ in range(2):
+        changing.batch(Row(partition, IoType.PURGE_DATA, b""))
+    changing.batch(Row(ITEMS, IoType.PURGE_DATA, b""))
+    assert changing.deliveries.messages[:1] == [
+        "hr.items_2026 is truncated, and the lake does not have it. The rows of a partition stay in its table."
+    ]
+    assert "hr.items is truncated" not in " ".join(changing.deliveries.messages)
+    assert changing.rows("id") == []
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (ITEMS._replace(name=TableName("hr", "p%41")), "cannot open a table with % in its name"),
+        (ITEMS._replace(columns=(ID, LABEL, LABEL._replace(name="Label", number=9))), "both columns label and Label"),
+    ],
+)
+def test_a_table_that_delta_cannot_have_is_refused_by_its_name(
+    lake: Lake, table: TableDefinition, message: str
+) -> None:
+    with pytest.raises(ApplyError, match=message):
+        Changing(lake).batch(insert(table, "1", "a", "b"))

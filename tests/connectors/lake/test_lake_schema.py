@@ -15,7 +15,7 @@ from readers import OWN, tables_of_readers
 
 from ggshell.connectors.lake.target import TableForm
 from ggshell.parameters.lake_tables import Deletes, LakeLayouts, TableLayout
-from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition, column_number
 from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
 from ggshell.types import TableName
@@ -316,3 +316,66 @@ def test_one_batch_has_the_result_of_several(lake: Lake, steps: list[list[Row]],
             (sorted(table.schema.names), sorted(table.select(sorted(table.schema.names)).to_pylist(), key=str))
         )
     assert found[0] == found[1]
+
+
+def identified(*columns: Column) -> TableDefinition:
+    """The table with these columns, whose numbers also identify the table."""
+    return ITEMS._replace(columns=tuple(each._replace(number=column_number(500, each.number)) for each in columns))
+
+
+OLD = identified(ID, LABEL, PRICE)
+NEW_LABEL = LABEL._replace(number=9)
+
+
+@each_form
+@pytest.mark.parametrize("together", [False, True], ids=["in two batches", "in one batch"])
+@pytest.mark.parametrize(
+    ("label", "values"),
+    [
+        (NEW_LABEL._replace(missing="again"), ["again", "again", "c"]),
+        (NEW_LABEL, [None, None, "c"]),
+        (NEW_LABEL._replace(type_name="integer", missing="8"), [8, 8, 3]),
+    ],
+    ids=["with a default", "without a default", "with another type"],
+)
+def test_a_column_with_the_name_of_a_dropped_one_has_its_own_values(
+    lake: Lake, together: bool, label: Column, values: list[Any]
+) -> None:
+    changing, later = Changing(lake), identified(ID, PRICE, label)
+    before = [insert(OLD, "1", "a", "1"), insert(OLD, "2", "b", "2")]
+    after = [update(later, id="1", price="10"), insert(later, "3", "3", "c" if label.type_name == "text" else "3")]
+    for rows in [before + after] if together else [before, after]:
+        changing.batch(*rows)
+    assert [row[1] for row in changing.rows("id", "label")] == values
+    assert [str(row[1]) for row in changing.rows("id", "price")] == ["10.00", "2.00", "3.00"]
+    assert (
+        "Rewriting hr.items: label is another column than before: the rows have its own values."
+        in (changing.deliveries.messages)
+        or together
+    )
+
+
+@each_form
+@pytest.mark.parametrize("deletes", [Deletes.REMOVED, Deletes.CLOSED])
+def test_columns_that_exchange_their_names_keep_their_values(lake: Lake, deletes: Deletes) -> None:
+    notes = LABEL._replace(name="notes", number=3)
+    changing, first = Changing(lake), identified(ID, LABEL, notes)
+    changing.deliveries.layouts = LakeLayouts((("hr.*", TableLayout(deletes=deletes)),))
+    changing.batch(insert(first, "1", "a", "x"), insert(first, "2", "b", "y"))
+    second = identified(ID, LABEL._replace(name="notes"), notes._replace(name="label"))
+    changing.batch(update(second, id="1", notes="new"))
+    assert [row for row in changing.rows("id", "notes", "label") if row[1] != "a"] == [(1, "new", "x"), (2, "b", "y")]
+
+
+@each_form
+def test_columns_of_another_table_with_the_same_name_are_found_by_their_names(lake: Lake) -> None:
+    """A table that was dropped and created again without a DDL record: its numbers mean other columns."""
+    changing = Changing(lake)
+    changing.batch(insert(OLD, "1", "a", "1"))
+    other = (ID, PRICE._replace(number=2), Column("more", "text", 25, True, 3))
+    again = ITEMS._replace(columns=tuple(each._replace(number=column_number(501, each.number)) for each in other))
+    changing.batch(insert(again, "2", "2", "m"))
+    assert changing.rows("id", "label", "price", "more") == [
+        (1, "a", Decimal("1.00"), None),
+        (2, None, Decimal("2.00"), "m"),
+    ]

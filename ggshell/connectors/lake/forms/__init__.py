@@ -58,7 +58,9 @@ class TableChange(NamedTuple):
     is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``moved``: (source's,
     lake's) names of columns whose type does not hold the earlier values. ``nulled``: columns with a value that their type
     cannot hold. ``filled``: the values of added columns in the earlier rows, which are all rewritten; other added columns are
-    NULL there. ``rekeyed``: the table has another key now. ``numbers`` and ``key``: as in ``HeldTable``.
+    NULL there. ``taken``: (name, former name) of columns that have the name that another one had, with the values of the
+    latter name or, if it is empty, of none; then the table is rewritten. ``rekeyed``: the table has another key now.
+    ``numbers`` and ``key``: as in ``HeldTable``.
     """
 
     definition: TableDefinition
@@ -73,6 +75,7 @@ class TableChange(NamedTuple):
     moved: tuple[tuple[str, str], ...] = ()
     nulled: tuple[str, ...] = ()
     filled: Mapping[str, pa.Scalar] = MappingProxyType({})
+    taken: tuple[tuple[str, str], ...] = ()
     rekeyed: bool = False
     numbers: Mapping[str, int] = MappingProxyType({})
     key: tuple[KeyColumn, ...] = ()

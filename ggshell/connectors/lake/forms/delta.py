@@ -95,6 +95,7 @@ class DeltaTables:
 
     def apply(self, change: TableChange, batch: LakeBatch) -> None:
         name = change.definition.name
+        _require_possible(name, change.rows.schema)
 
         def actions(state: DeltaState, now: int) -> list[Action]:
             fields = self._fields(name, state)
@@ -185,3 +186,15 @@ def _refusing(what: str) -> Iterator[None]:
         yield
     except (DeltaError, pa.ArrowInvalid) as error:
         raise ApplyError(f"Delta cannot write {what}: {str(error).splitlines()[0]}") from error
+
+
+def _require_possible(name: TableName, schema: pa.Schema) -> None:
+    """Raise ApplyError if the format, or its library, cannot have a table."""
+    hint = "exclude the table with MAPEXCLUDE, or deliver it to a lake of Iceberg tables"
+    if "%" in name.name or "%" in name.owner:
+        raise ApplyError(f"Delta's library cannot open a table with % in its name: {name}", hint=hint)
+    folded: dict[str, str] = {}
+    for column in schema.names:
+        other = folded.setdefault(column.lower(), column)
+        if other != column:
+            raise ApplyError(f"a Delta table cannot have both columns {other} and {column}: {name}", hint=hint)
