@@ -9,7 +9,7 @@ the results of the previous one have arrived.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.postgres import applier_session, checkpoint_sql, session, shapes
 from ggshell.connectors.postgres.apply_steps import MOST_ROWS, StepMaker
@@ -21,6 +21,7 @@ from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, Datab
 from ggshell.links import LINKS
 from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone
 from ggshell.pipeline.apply.target import (
+    DDL_REPORT,
     NO_LIMITS,
     PLAIN_SESSION,
     BatchLimits,
@@ -49,6 +50,11 @@ _SAVEPOINT = "ggs_mark"
 
 CHECKPOINT_GONE = "GGS01"
 """The SQLSTATE of the refusal that reports that the group's checkpoint row is gone."""
+
+TRIGGER_FIRES: Final = (
+    "Trigger {} also fires for the rows that this Replicat applies, which have its effects already."
+    " DBOPTIONS SUPPRESSTRIGGERS prevents this."
+)
 
 
 class PostgresTarget:
@@ -250,6 +256,8 @@ class PostgresTarget:
         defers = self._options.defer_constraints
         refusal = self._wire.run("SET CONSTRAINTS ALL IMMEDIATE") if defers else None
         refusal = refusal or self._ddl.run(statement, names, noted, local=True)
+        if refusal is None and statement.tag == "CREATE TRIGGER" and not self._options.suppress_triggers:
+            noted(DDL_REPORT, TRIGGER_FIRES.format(statement.main.name))
         return refusal or (self._wire.run("SET CONSTRAINTS ALL DEFERRED") if defers else None)
 
     def runs_outside(self, statement: DdlStatement) -> bool:

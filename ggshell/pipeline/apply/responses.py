@@ -10,6 +10,8 @@ from ggshell.pipeline.apply.conflicts import Resolver
 from ggshell.pipeline.apply.error_rules import DEFAULT, NO_DATA, UNIQUE, ErrorRule, ErrorRules, Response
 from ggshell.pipeline.apply.target import Refusal, TableMapping
 from ggshell.record.change import ChangeBatch
+from ggshell.record.fields import split_image
+from ggshell.record.image import encode_image
 from ggshell.record.operation import KEY_UPDATES, IoType
 from ggshell.record.transaction import TransactionHeader
 from ggshell.types import Csn, TableName
@@ -123,7 +125,16 @@ class Responses:
         if not refusal.missing or io_type in (IoType.INSERT, IoType.DELETE, IoType.PURGE_DATA):
             return ()
         inserted = self._insert_missing or (collisions and io_type in KEY_UPDATES)
-        return (batch.one(row, IoType.INSERT, after),) if inserted else ()
+        return (batch.one(row, IoType.INSERT, _whole(before, after)),) if inserted else ()
+
+
+def _whole(before: bytes, after: bytes) -> bytes:
+    """The after image of a row with the columns that only the before image has: the update did not change these."""
+    columns, values = split_image(after)
+    old = dict(zip(*split_image(before), strict=True)) if before else {}
+    if old.keys() <= set(columns):
+        return after
+    return encode_image(sorted({**old, **dict(zip(columns, values, strict=True))}.items()))
 
 
 # Answers about whole transactions, which outlive a connection: TRANSABORT's retries, and verdicts on large

@@ -27,7 +27,7 @@ Raw = bytes | State
 class Side(Enum):
     """Which image of a row."""
 
-    PLAIN = "the after image, of a delete the before image"
+    PLAIN = "the after image, where it lacks the column, and of a delete, the before image: an update did not change it"
     AFTER = "the after image"
     BEFORE = "the before image"
     EITHER = "the before image, where it lacks the column the after image"
@@ -133,7 +133,13 @@ class Rows:
             pairs = zip(self.raw(Side.BEFORE, index), self.raw(Side.AFTER, index), strict=True)
             return [later if first is State.MISSING else first for first, later in pairs]
         half = self._half(side)
-        return list(half.column(index)) if half is not None else [State.MISSING] * len(self)
+        if half is None:
+            return [State.MISSING] * len(self)
+        found, before = half.column(index), self.halves[0]
+        if self._side(side) is Side.PLAIN and half is not before and before is not None and State.MISSING in found:
+            pairs = zip(found, before.column(index), strict=True)
+            return [former if value is State.MISSING else value for value, former in pairs]
+        return list(found)
 
     def _side(self, side: Side) -> Side:
         return self._plain if side is Side.PLAIN else side

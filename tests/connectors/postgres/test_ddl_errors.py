@@ -12,6 +12,7 @@ from pipeline.apply.hand_made import Replicats, insert, trail, update
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import session
+from ggshell.connectors.postgres.target import TRIGGER_FIRES
 from ggshell.errors import ApplyError, TransactionAbortedError
 from ggshell.pipeline.apply.ddl_choices import DdlChoices
 from ggshell.pipeline.apply.discard import DiscardFile
@@ -195,3 +196,19 @@ def test_a_statement_that_cannot_be_executed_is_refused_by_name(replicats: Repli
         feed(replicats.start(), trail([Tx(1, [ddl(text, "ALTER TABLE")])]))
     with pytest.raises(ApplyError, match=r"statement of oracle"):
         feed(replicats.start(), trail([Tx(1, [ddl("ALTER TABLE t", "ALTER TABLE", database="oracle")])]))
+
+
+@pytest.mark.parametrize("options", [SessionOptions(), SessionOptions(suppress_triggers=True)])
+def test_a_trigger_that_also_fires_for_applied_rows_is_reported(replicats: Replicats, options: SessionOptions) -> None:
+    told: list[str] = []
+    function = "CREATE FUNCTION hr.g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$"
+    trigger = "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION public.g()"
+    rows = [
+        ddl(function, "CREATE FUNCTION", TableName("hr", "g"), "FUNCTION"),
+        ddl(trigger, "CREATE TRIGGER", TableName("hr", "g"), "TRIGGER"),
+    ]
+    choices = DdlChoices(noted=lambda _, text: told.append(text))
+    feed(replicats.start(ddl=choices, options=options), trail([Tx(1, rows)]))
+    assert [text for text in told if "SUPPRESSTRIGGERS" in text] == (
+        [] if options.suppress_triggers else [TRIGGER_FIRES.format("hr.g")]
+    )

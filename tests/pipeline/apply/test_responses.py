@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from batches import Tx
+from batches import Row, Tx, make_batch
 from pipeline.apply.hand_made import delete, insert, key_update, trail, update
 
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response, states
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import Refusal
+from ggshell.record.image import decode_image, encode_image, join_key_update
 from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
@@ -86,6 +87,15 @@ def test_a_key_update_to_an_existing_key_replaces_that_row() -> None:
     others = Responses(collisions=True).instead(BATCH, MOVE, DUPLICATE)
     assert [int(other.io_type[0]) for other in others] == [IoType.DELETE, IoType.FIELD_COMP]
     assert Responses(override_duplicates=True).instead(BATCH, MOVE, DUPLICATE) == ()
+
+
+def test_an_insert_for_an_update_has_what_only_the_before_image_has() -> None:
+    """Unchanged values, such as large ones, are in the before image only (LOGALLSUPCOLS)."""
+    old, new = encode_image([(0, b"1"), (1, b"large"), (2, b"7")]), encode_image([(0, b"2"), (2, b"8")])
+    source = BATCH.tables[0]
+    moved = make_batch([Tx(1, [Row(source, IoType.KEY_FIELD_COMP, join_key_update(old, new))])])
+    (other,) = Responses(collisions=True).instead(moved, 0, MISSING)
+    assert decode_image(other.images(0)[1]) == [(0, b"2"), (1, b"large"), (2, b"8")]
 
 
 def test_collisions_are_handled_for_the_tables_in_the_predicate() -> None:

@@ -7,7 +7,8 @@ import zlib
 from decimal import Decimal
 
 import pytest
-from pipeline.transform.expressions import batch_of, rows_of, scope, value, values
+from batches import Row, Tx, make_batch
+from pipeline.transform.expressions import T, batch_of, image, rows_of, scope, value, values
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS, FakeClock, local_text
 from ggshell.errors import GgsError, StatementError
@@ -17,6 +18,7 @@ from ggshell.pipeline.transform.compiler import compile_expression
 from ggshell.pipeline.transform.environment import Environment
 from ggshell.pipeline.transform.functions.table import MAKERS
 from ggshell.pipeline.transform.values import State, Value
+from ggshell.record.image import join_key_update
 from ggshell.record.operation import IoType
 
 WHERE_TESTS = {"PRESENT", "ABSENT", "NULL"}
@@ -251,3 +253,14 @@ def test_an_invalid_expression_is_refused_with_its_position(text: str) -> None:
     with pytest.raises(StatementError) as caught:
         value(text, id="1")
     assert caught.value.column >= 1
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_column_that_only_the_before_image_has_is_unchanged(count: int) -> None:
+    """An update does not repeat a large value; with LOGALLSUPCOLS its before image has it."""
+    both = join_key_update(image({"id": "1", "name": "large", "code": "old"}), image({"id": "1", "code": None}))
+    batch = make_batch([Tx(10, [Row(T, IoType.UNIFIED_UPDATE, both)] * count)])
+    assert values("@STRLEN (name)", batch) == [5] * count
+    assert values("@STRCAT (name, '-', id)", batch) == ["large-1"] * count
+    assert values("@IF (@COLTEST (code, NULL), 'null', code)", batch) == ["null"] * count
+    assert values("@COLTEST (price, MISSING)", batch) == [1] * count
