@@ -98,10 +98,15 @@ class PostgresServer:
             os.kill(pid, signal.SIGQUIT)
 
     def pid(self) -> int | None:
-        """The process id of the running postmaster, or None."""
+        """The process id of the running postmaster, or None.
+
+        A killed postmaster leaves its file, and exists until its parent has noticed. Its number can be that of another process.
+        """
         try:
             pid = int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
             os.kill(pid, 0)
+            if Path("/proc/self").exists() and not Path(f"/proc/{pid}/cwd").samefile(self.data):
+                return None
         except (OSError, ValueError):
             return None
         return pid

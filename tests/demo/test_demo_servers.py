@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from ggshell.connectors.postgres.session import connection_info
+from ggshell.demo.postgres_server import PostgresServer
 from ggshell.demo.servers import ADMIN_PASSWORD, DemoServers, exists, open_servers
 from ggshell.errors import StoreError
 
@@ -55,3 +57,11 @@ def test_starting_again_changes_nothing(demo: DemoServers) -> None:
     demo.start()
     assert {name: server.pid() for name, server in demo.both()} == before
     assert demo.running() == {"north": True, "south": True}
+
+
+def test_the_file_of_a_killed_server_names_no_running_one(tmp_path: Path) -> None:
+    """The number of its process is now that of another one."""
+    server = PostgresServer(tmp_path / "data", tmp_path / "sockets", 1, tmp_path)
+    server.data.mkdir()
+    (server.data / "postmaster.pid").write_text(f"{os.getpid()}\n")
+    assert server.pid() is None
