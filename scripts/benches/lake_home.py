@@ -18,7 +18,7 @@ import numpy as np
 from benches.ground import Failed, ggshell, wait_until
 from benches.process_tree import cpu_seconds, family, megabytes
 from ggshell.clock import SystemClock
-from ggshell.connectors.lake.commits import LakeFolder
+from ggshell.connectors.lake.lake_folder import LakeFolder
 from ggshell.demo.processes import end_processes
 from ggshell.demo.servers import free_ports
 from ggshell.home.checkpoint import GroupKind
