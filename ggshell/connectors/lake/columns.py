@@ -210,13 +210,17 @@ def _renamed(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, s
 
 
 def _taken(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:
-    """The columns with the name of another one in the lake, and the name in the lake of what they were, if anything."""
-    found = []
+    """The columns with the name that another one has in the lake, and what they are called there, if they are there.
+
+    Also columns whose own name there is taken in this way.
+    """
+    numbers = {name: number for name, number in held.numbers.items() if name in held.schema.names}
+    names, found = {column.name for column in definition.columns}, []
     for column in definition.columns:
-        known = held.numbers.get(column.name, 0) if column.name in held.schema.names else 0
-        if same_number(known, column.number) is False:
-            former = [name for name, number in held.numbers.items() if same_number(number, column.number)]
-            found.append((column.name, next((name for name in former if name in held.schema.names), "")))
+        former = next((name for name, number in numbers.items() if same_number(number, column.number)), "")
+        is_other = same_number(numbers.get(column.name, 0), column.number) is False
+        if is_other or (former in names and former != column.name):
+            found.append((column.name, former))
     return tuple(found)
 
 

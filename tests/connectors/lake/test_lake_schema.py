@@ -368,6 +368,16 @@ def test_columns_that_exchange_their_names_keep_their_values(lake: Lake, deletes
 
 
 @each_form
+def test_a_column_can_take_the_name_of_one_that_is_renamed_too(lake: Lake) -> None:
+    notes = LABEL._replace(name="notes", number=3)
+    changing, first = Changing(lake), identified(ID, LABEL, notes)
+    changing.batch(insert(first, "1", "a", "x"), insert(first, "2", "b", "y"))
+    second = identified(ID, LABEL._replace(name="notes"), notes._replace(name="more"))
+    changing.batch(update(second, id="1", notes="new"), insert(second, "3", "c", "z"))
+    assert changing.rows("id", "notes", "more") == [(1, "new", "x"), (2, "b", "y"), (3, "c", "z")]
+
+
+@each_form
 def test_columns_of_another_table_with_the_same_name_are_found_by_their_names(lake: Lake) -> None:
     """A table that was dropped and created again without a DDL record: its numbers mean other columns."""
     changing = Changing(lake)
