@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from cli.shell import Shell
-from processes import until
+from processes import until, until_state
 
 from ggshell.cli import supervision
 from ggshell.home.checkpoint import GroupKind
@@ -83,6 +83,12 @@ def test_kill_is_not_an_abend_and_auto_manager_starts_manager(ready: Shell) -> N
     assert "EXTRACT PMP1: STOPPED" in ready.batch("STATUS pmp1").out
 
 
+def is_reading(shell: Shell) -> bool:
+    """Whether the group has begun its work: before, its status is Starting."""
+    answer = shell.batch("SEND EXTRACT pmp1, STATUS")
+    return answer.code == 0 and "Starting" not in answer.out
+
+
 def test_a_group_without_a_parameter_file_is_not_started(ready: Shell) -> None:
     """Regression: START said "starting" with exit code 0, and the group abended."""
     path = ready.home.parameters("pmp1")
@@ -98,7 +104,8 @@ def test_a_group_without_a_parameter_file_is_not_started(ready: Shell) -> None:
         assert state(ready) is ProcessState.STOPPED
     path.write_text(text)
     ready.batch("START EXTRACT pmp1")
-    until("it has read its parameter file", lambda: state(ready) is ProcessState.RUNNING)
+    until_state(ready.home, "PMP1", GroupKind.EXTRACT, ProcessState.RUNNING)
+    until("it has read its parameter file", lambda: is_reading(ready))
     path.unlink()
     assert ready.batch("RESTART EXTRACT pmp1").code == 1
     assert state(ready) is ProcessState.RUNNING
