@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from ggshell.types import TableName
 
@@ -25,10 +25,21 @@ class Column(NamedTuple):
     number: int = 0
     missing: str | None = None
 
-    def is_same(self, other: Column) -> bool:
-        """Whether two definitions describe the same column."""
-        same = same_number(self.number, other.number)
-        return self.name == other.name if same is None else same
+
+class NumberedColumn(Protocol):
+    """What identifies a column."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+
+def is_same_column(first: NumberedColumn, second: NumberedColumn) -> bool:
+    """Whether two descriptions are of the same column: by the numbers or, if these do not tell, by the names."""
+    same = same_number(first.number, second.number)
+    return first.name == second.name if same is None else same
 
 
 def column_number(table: int, number: int) -> int:

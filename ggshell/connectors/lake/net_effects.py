@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ggshell.connectors.lake.shapes import continues
 from ggshell.connectors.lake.table_keys import is_same_key, key_columns
-from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition, is_same_column
 from ggshell.record.operation import IoType
 
 Bools = NDArray[np.bool_]
@@ -287,7 +287,7 @@ def aligned_columns(parts: Sequence[Changes]) -> tuple[ColumnTexts, ...]:
 
 def same_column(column: Column, others: Sequence[Column]) -> int | None:
     """The index of the same column; None if there is none."""
-    return next((index for index, other in enumerate(others) if column.is_same(other)), None)
+    return next((index for index, other in enumerate(others) if is_same_column(column, other)), None)
 
 
 def _added(column: Column, present: Bools) -> ColumnTexts:

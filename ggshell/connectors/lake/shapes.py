@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ggshell.query.values import arrow_type
-from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.definition import Column, TableDefinition, is_same_column
 
 _WIDER = {
     (pa.int16(), pa.int32()),
@@ -30,7 +30,9 @@ def continues(first: TableDefinition, second: TableDefinition) -> bool:
     """Whether changes under the second definition can be reduced together with those under the first."""
     if first.columns == second.columns or not first.columns or not second.columns:
         return True
-    return all(any(old.is_same(new) and _keeps_texts(old, new) for new in second.columns) for old in first.columns)
+    return all(
+        any(is_same_column(old, new) and _keeps_texts(old, new) for new in second.columns) for old in first.columns
+    )
 
 
 def _keeps_texts(old: Column, new: Column) -> bool:

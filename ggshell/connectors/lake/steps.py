@@ -60,10 +60,10 @@ def _after(held: HeldTable | None, change: TableChange) -> HeldTable:
 
 def _followed(held: HeldTable | None, first: TableChange, second: TableChange, rules: Rules) -> TableChange:
     """Two changes as one. ``second`` is relative to the table after ``first``."""
-    names = dict(first.renamed)
-    final = {name: dict(second.renamed).get(names.get(name, name), names.get(name, name)) for name in _names(held)}
-    schema = second.rows.schema
-    before = {final[field.name]: field.type for field in plain(held.schema)} if held is not None else {}
+    old, schema = plain(held.schema) if held is not None else pa.schema([]), second.rows.schema
+    names, later = dict(first.renamed), dict(second.renamed)
+    final = {name: later.get(names.get(name, name), names.get(name, name)) for name in old.names}
+    before = {final[field.name]: field.type for field in old}
     other = [field for field in schema if before.get(field.name, field.type) != field.type]
     widened = tuple(field for field in other if rules.widens(before[field.name], field.type))
     changed = tuple(field.name for field in other if field not in widened)
@@ -73,7 +73,7 @@ def _followed(held: HeldTable | None, first: TableChange, second: TableChange, r
     else:
         made = HeldTable(first.rows.schema, lambda _: first.rows)
         rows = pa.concat_tables([_without(earlier_rows(made, None, second), second.replaced), second.rows])
-    filled = {dict(second.renamed).get(name, name): value for name, value in first.filled.items()}
+    filled = {later.get(name, name): value for name, value in first.filled.items()}
     return second._replace(
         rows=rows,
         replaced=pa.concat_arrays([first.replaced, second.replaced]).unique(),
@@ -88,10 +88,6 @@ def _followed(held: HeldTable | None, first: TableChange, second: TableChange, r
         taken=tuple(dict.fromkeys([*first.taken, *second.taken])),
         rekeyed=first.rekeyed or second.rekeyed,
     )
-
-
-def _names(held: HeldTable | None) -> list[str]:
-    return list(held.schema.names) if held is not None else []
 
 
 def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ggshell.record.definition import TableDefinition, same_number
+from ggshell.record.definition import TableDefinition, is_same_column
 
 _SEPARATOR, _NULL, _ESCAPE = "\x01", "\x02", "\x03"
 _ESCAPED = {_ESCAPE: f"{_ESCAPE}c", _SEPARATOR: f"{_ESCAPE}a", _NULL: f"{_ESCAPE}b"}
@@ -31,12 +31,7 @@ def key_columns(definition: TableDefinition) -> tuple[KeyColumn, ...]:
 
 def is_same_key(first: Sequence[KeyColumn], second: Sequence[KeyColumn]) -> bool:
     """Whether two keys have the same columns."""
-    return len(first) == len(second) and all(map(_is_same, first, second))
-
-
-def _is_same(first: KeyColumn, second: KeyColumn) -> bool:
-    same = same_number(first.number, second.number)
-    return first.name == second.name if same is None else same
+    return len(first) == len(second) and all(map(is_same_column, first, second))
 
 
 def joined_key(columns: Sequence[pa.Array]) -> pa.Array:
