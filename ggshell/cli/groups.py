@@ -10,7 +10,7 @@ from ggshell.cli.session import Session
 from ggshell.errors import ConflictError, GgsError, NotFoundError, StateError, StoreError, UsageError
 from ggshell.home.checkpoint import Checkpoint, GroupKind, previous, way_out
 from ggshell.home.home import GroupEntry, Home
-from ggshell.home.process_file import ALIVE, AbendReason, ProcessFile, ProcessState, abend_reason, state_of
+from ggshell.home.process_file import ALIVE, WAITS, AbendReason, ProcessFile, ProcessState, abend_reason, state_of
 from ggshell.language.suggest import did_you_mean
 from ggshell.monitoring import group_lag as lags
 from ggshell.monitoring.group_lag import FoundLag
@@ -59,6 +59,11 @@ class View(NamedTuple):
         return self.state in ALIVE
 
     @property
+    def waits(self) -> str:
+        """What the running process waits for, such as a database that does not answer; empty if it does not wait."""
+        return self.process.waits if self.runs and self.process is not None else ""
+
+    @property
     def reason(self) -> AbendReason | None:
         """Why the group has abended; None if it has not."""
         return abend_reason(self.state, self.process)
@@ -86,6 +91,13 @@ def clock_notes(found: View) -> tuple[Note, ...]:
             "GGS-00605", f"{found.name}: {lags.clock_text_of(found.ahead)}; its times are corrected by this difference."
         ),
     )
+
+
+def wait_notes(found: View) -> tuple[Note, ...]:
+    """A note that says what a running group waits for; none if it does not wait."""
+    if not found.waits:
+        return ()
+    return (Note(WAITS, f"{found.name}: {found.waits}"),)
 
 
 def shown_state(home: Home, entry: GroupEntry) -> tuple[ProcessState, ProcessFile | None]:

@@ -162,7 +162,7 @@ class LogExtract:
     def run(self) -> None:
         """Capture until stopped. While the database is unavailable, trail and checkpoint do not change."""
         try:
-            run_sessions(self._context, self._watched_session, self._close_capture)
+            run_sessions(self._context, self._watched_session, self._lost)
         finally:
             self._close_capture()
             if self._outputs is not None:
@@ -384,6 +384,11 @@ class LogExtract:
             return self._progress.record_time
         read_again = places.current.csn > state.read  # during a recovery, keep the position that was read before
         return before if read_again else log.time or before or self._progress.record_time
+
+    def _lost(self) -> None:
+        """Close the session after a connection was lost; whether the log has more is unknown until the next one."""
+        self._close_capture()
+        self._progress.behind()
 
     def _close_capture(self) -> None:
         if self._capture is not None:

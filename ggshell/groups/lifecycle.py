@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ggshell.clock import Clock, SystemClock
+from ggshell.clock import Clock, SystemClock, local_text
 from ggshell.connectors.login import connection_string
 from ggshell.connectors.registry import connector_for, delivery_connector, source_connector
 from ggshell.errors import (
@@ -34,7 +35,7 @@ from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, StopSta
 from ggshell.home.events import EventLog, Severity, flat
 from ggshell.home.home import Home
 from ggshell.home.identity import record_location, require_own
-from ggshell.home.process_file import ProcessState, follow, own_process_file, write_process_file
+from ggshell.home.process_file import WAITS, ProcessState, follow, own_process_file, write_process_file
 from ggshell.language.redaction import masked, redacted
 from ggshell.links import LINKS
 from ggshell.monitoring.group_lag import clock_ahead, clock_text_of
@@ -83,7 +84,9 @@ class GroupContext:
         self.checkpoint: Checkpoint = checkpoints.load(self.path)
         self.statistics = Statistics(clock)
         self.watch = HomeWatch(home)
+        self.record_wait: Callable[[str], None] = lambda _: None
         self._verbs: dict[str, Verb] = {}
+        self._waits_since = 0
         self._obstacles = Obstacles(LINKS, clock, self._tell_obstacle)
         self.answering = Answering(f"{kind} {self.group}", clock.steady, self._obstacles)
         self.control = ControlServer(home.socket(group, kind), self._handle, self.answering)
@@ -108,6 +111,22 @@ class GroupContext:
         self._verbs[name] = function
         if live is not None:
             self.answering.live[name] = live
+
+    def waits(self, reason: str) -> None:
+        """Record why the group cannot continue, such as a database that does not answer; empty: it continues.
+
+        From then on GETLAG, STATUS, STATS and the process file contain the reason.
+        """
+        if not reason:
+            text = ""
+        else:
+            self._waits_since = self._waits_since or self.clock.now()
+            text = f"Waiting since {local_text(self._waits_since)}: {flat(masked(reason))}"
+        if text != self.answering.wait:
+            self.answering.wait = text
+            self._waits_since = self._waits_since if text else 0
+            with contextlib.suppress(DiskError):  # the answers still contain it
+                self.record_wait(text)
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint file and make ``checkpoint`` the current one.
@@ -153,7 +172,7 @@ class GroupContext:
     def _tell_obstacle(self, text: str) -> None:
         """Report what the worker is waiting for; a full or hanging disk blocks only this thread."""
         with contextlib.suppress(DiskError):
-            self.report.event(Severity.WARNING, "GGS-00604", text)
+            self.report.event(Severity.WARNING, WAITS, text)
 
     def _stop(self, *, forced: bool) -> dict[str, Any]:
         self.runner.stop(forced=forced)
@@ -177,6 +196,7 @@ class _Life:
         self._path = home.process(group, kind)
         self._entry = own_process_file(home.root, ProcessState.STOPPED, "", started)
         self._group = (group, kind)
+        self._lock = threading.Lock()
 
     def move(self, home: Home) -> None:
         """Continue at the home's new path."""
@@ -184,14 +204,22 @@ class _Life:
 
     def turn(self, state: ProcessState, socket: str = "", error: GgsError | None = None) -> None:
         """Change the state and update the process file. ``error``: the one by which the process abends."""
-        socket = socket or self._entry.socket
-        self._entry = self._entry._replace(state=follow(self._entry.state, state), socket=socket)
-        if error is not None:
-            self._entry = self._entry._replace(code=error.code, error=flat(masked(str(error))))
-        if state is ProcessState.STOPPED:
-            self._path.unlink(missing_ok=True)
-        else:
-            write_process_file(self._path, self._entry)
+        with self._lock:
+            socket = socket or self._entry.socket
+            self._entry = self._entry._replace(state=follow(self._entry.state, state), socket=socket, waits="")
+            if error is not None:
+                self._entry = self._entry._replace(code=error.code, error=flat(masked(str(error))))
+            if state is ProcessState.STOPPED:
+                self._path.unlink(missing_ok=True)
+            else:
+                write_process_file(self._path, self._entry)
+
+    def waits(self, reason: str) -> None:
+        """Record in the process file why the process waits; empty: it does not. Any thread can call this."""
+        with self._lock:
+            if self._entry.state is ProcessState.RUNNING:
+                self._entry = self._entry._replace(waits=reason)
+                write_process_file(self._path, self._entry)
 
 
 def _database(home: Home, group: str, kind: GroupKind) -> str:
@@ -230,6 +258,7 @@ def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock 
         except GgsError as error:
             _abend(report, life, error)
             raise
+        context.record_wait = life.waits
         context.runner.install_signals()
         try:
             return _run(context, life, body)

@@ -20,11 +20,11 @@ from ggshell.home.events import Severity
 
 T = TypeVar("T")
 FIRST_SECONDS = 0.25
-LONGEST_SECONDS = 30.0
+LONGEST_SECONDS = 10.0
 
 
 class Backoff:
-    """Exponential backoff: the wait doubles from 0.25 to 30 seconds; ``reset`` starts over after a success."""
+    """Exponential backoff: the wait doubles from 0.25 to 10 seconds; ``reset`` starts over after a success."""
 
     def __init__(self) -> None:
         self._pause = FIRST_SECONDS
@@ -95,14 +95,16 @@ def _pause(context: GroupContext, backoff: Backoff, error: ConnectionLostError) 
 
 
 def announce(context: GroupContext, backoff: Backoff, error: ConnectionLostError) -> float:
-    """Report an error after which the next attempt comes; returns the seconds until then."""
+    """Report an error after which the next attempt comes; return the seconds until then."""
     pause = backoff.next()
+    context.waits(error.located)
     context.report.event(Severity.WARNING, error.code, f"{error} - retrying in {pause:g} seconds.")
     return pause
 
 
 def connected(context: GroupContext, backoff: Backoff) -> None:
-    """Reset the backoff; report the connection if it took several attempts."""
+    """Record that the group continues: reset the backoff; report the connection if it took several attempts."""
+    context.waits("")
     if backoff.attempts:
         context.report.event(Severity.INFO, "GGS-00506", f"Reconnected at attempt {backoff.attempts}.")
     backoff.reset()
@@ -116,7 +118,7 @@ def _wait(context: GroupContext, seconds: float) -> None:
 
 
 MOST_TIMES = 10
-"""The maximum number of failures at one position, with pauses up to 30 seconds; further attempts would not help."""
+"""The maximum number of failures at one position, with pauses of up to 10 seconds; further attempts would not help."""
 
 
 class StuckLog:

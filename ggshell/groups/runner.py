@@ -126,6 +126,8 @@ class Answering(Meanwhile):
         self._obstacles = obstacles
         self._published: dict[str, dict[str, Any]] = {"STATUS": {"status": "Starting", "read": {}, "write": []}}
         self.runner: Runner | None = None
+        self.wait = ""
+        """Why the group cannot continue; empty if it can. The worker replaces it, so any thread can read it."""
         self.live: dict[str, Verb] = {}
         self.stalled: Callable[[], bool] = lambda: False
 
@@ -184,11 +186,13 @@ class Answering(Meanwhile):
         state = self.state()
         if verb == "STATUS":
             return {**answer, **state}
-        return {**answer, "obstacles": state["obstacles"]} if verb in WAITING and state["obstacles"] else answer
+        if verb not in WAITING or not state["obstacles"]:
+            return answer
+        return {**answer, "obstacles": answer.get("obstacles") or state["obstacles"]}
 
     def state(self) -> dict[str, Any]:
         """Return the part that is added to answers: how long the worker is busy, and what its statements wait for."""
         return {
             "busy_seconds": round(self.busy_seconds, 1) if self.busy_seconds >= STUCK_SECONDS else 0,
-            "obstacles": [each.text for each in self._obstacles.current],
+            "obstacles": [*([self.wait] if self.wait else ()), *(each.text for each in self._obstacles.current)],
         }

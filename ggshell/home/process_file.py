@@ -8,7 +8,7 @@ import os
 import zlib
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ggshell.errors import DiskError, StateError
 from ggshell.files import read_json, write_atomically
@@ -39,12 +39,18 @@ def follow(now: ProcessState, then: ProcessState) -> ProcessState:
     return then
 
 
+WAITS: Final = "GGS-00604"
+"""The code of the warning that a running process waits for a database, a store or another session."""
+
+
 class ProcessFile(NamedTuple):
     """The process file of a running process.
 
     ``ticks``: distinguishes it from a later process with the same PID. ``killed``: the process was ended by KILL, so it is
     not restarted automatically. ``home``: the folder of its home (device and inode), so that a copy of the home does not
     mistake the process for its own. ``code`` and ``error``: the error by which the process has abended, without secrets.
+    ``waits``: what a running process waits for before it can continue, such as a database that does not answer; without
+    secrets, empty if it does not wait.
     """
 
     pid: int
@@ -56,6 +62,7 @@ class ProcessFile(NamedTuple):
     home: str = ""
     code: str = ""
     error: str = ""
+    waits: str = ""
 
 
 def home_identity_of(root: Path) -> str:

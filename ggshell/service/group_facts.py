@@ -89,7 +89,7 @@ def status_fields(call: Call, found: View) -> dict[str, Any]:
         "since_lag_reported": since(checkpoint, now, found.ahead) // 1_000_000,
         "position": position(found),
         "process_id": found.process.pid if found.runs and found.process is not None else None,
-        "last_error": str(found.reason) if found.reason is not None else None,
+        "last_error": str(found.reason) if found.reason is not None else found.waits or None,
     }
 
 

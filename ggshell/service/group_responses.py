@@ -22,7 +22,7 @@ class ReadPlace(TrailPlace, kw_only=True):
 class GroupStatus(Resource, kw_only=True):
     """The status of a group. ``lag`` and ``since_lag_reported``: seconds; ``process_id``: only while it runs.
 
-    ``last_error``: why it has abended.
+    ``last_error``: why it has abended, or what it waits for.
     """
 
     status: Status

@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 from pipelines import EXT1, REP1, Pipeline
 from processes import until, until_state
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ggshell.home.credential import CredentialStore
 from ggshell.home.process_file import ProcessState, read_process_file
@@ -287,6 +288,37 @@ def test_both_processes_wait_for_their_databases(running: Pipeline) -> None:
     assert running.is_running(REP1)
     for group in (EXT1, REP1):
         assert "Reconnected at attempt" in running.home.report(group[0]).read_text()
+
+
+@contextmanager
+def unreachable(dsn: str) -> Iterator[None]:
+    """No process can connect to the server, and the groups have lost their connections."""
+    server = conninfo_to_dict(dsn)
+    socket = Path(str(server["host"]), f".s.PGSQL.{server['port']}")
+    hidden = socket.with_name("hidden")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        socket.rename(hidden)
+        try:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'ggshell%'"
+            )
+            yield
+        finally:
+            hidden.rename(socket)
+
+
+def test_every_statement_says_that_extract_waits_for_its_database(running: Pipeline) -> None:
+    until("LAG reports the end", lambda: "At EOF" in running.run("LAG EXTRACT ext1"))
+    with unreachable(running.north):
+        until("LAG says why", lambda: "the database is not responding" in running.run("LAG EXTRACT ext1"))
+        assert "At EOF" not in running.run("LAG EXTRACT ext1")
+        for statement in ("INFO ALL", "INFO EXTRACT ext1", "INFO EXTRACT ext1, DETAIL", "SEND EXTRACT ext1, STATUS"):
+            shown = running.run(statement)
+            assert "Waiting since" in shown
+            assert "the database is not responding" in shown
+        assert running.is_running(EXT1)
+    until("LAG reports the end again", lambda: "At EOF" in running.run("LAG EXTRACT ext1"))
+    assert "Waiting" not in running.run("INFO ALL", "INFO EXTRACT ext1", "SEND EXTRACT ext1, STATUS")
 
 
 # --- the disk

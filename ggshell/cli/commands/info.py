@@ -21,6 +21,7 @@ from ggshell.cli.groups import (
     is_wildcard,
     lag_note,
     select,
+    wait_notes,
 )
 from ggshell.cli.registry import command
 from ggshell.cli.results import Note
@@ -147,7 +148,9 @@ def _info(
         found.reason,
         MaintenanceFiles(session.home.root, found.group).result() if found.checkpoint.options.target else None,
     )
-    return info, ((lag_note(found, lag.error),) if lag.error else ()) + clock_notes(found) + beyond_note(session, found)
+    waits = () if info.obstacles else wait_notes(found)
+    unknown = (lag_note(found, lag.error),) if lag.error else ()
+    return info, waits + unknown + clock_notes(found) + beyond_note(session, found)
 
 
 def _paths(session: Session, found: View) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ggshell.cli.groups import clock_notes, group_lag, lag_note, shown_state, view
+from ggshell.cli.groups import clock_notes, group_lag, lag_note, shown_state, view, wait_notes
 from ggshell.cli.registry import command
 from ggshell.cli.results import Note
 from ggshell.cli.results.info_all import InfoAll, ProcessLine
@@ -45,4 +45,4 @@ def _line(session: Session, entry: GroupEntry) -> tuple[ProcessLine, tuple[Note,
     found = view(session.home, entry)
     lag, age = group_lag(session.home, found, now), since(found.checkpoint, now, found.ahead)
     line = ProcessLine(found.type, found.state, found.group, lag.value, age, lag_known=lag.error is None)
-    return line, ((lag_note(found, lag.error),) if lag.error else ()) + clock_notes(found)
+    return line, wait_notes(found) + ((lag_note(found, lag.error),) if lag.error else ()) + clock_notes(found)

@@ -14,17 +14,18 @@ from ggshell.object_stores import store_error
 
 
 class Outage:
-    """Repeats work that a store interrupts. ``reason`` and ``obstacles`` say why it waits; both are empty if it does not."""
+    """Repeats work that a store interrupts. ``waits``: whether the last attempt failed."""
 
     def __init__(self, context: GroupContext, target: LakeTarget) -> None:
-        self.reason = ""
+        self.waits = False
         self._context = context
         self._target = target
         self._given_up = threading.Event()
 
     @property
-    def obstacles(self) -> list[str]:
-        return [f"Waiting for lake {self._target.location}: {self.reason}"] if self.reason else []
+    def status(self) -> str:
+        """The status of a group that waits; empty if it does not."""
+        return f"Waiting for lake {self._target.location}" if self.waits else ""
 
     def give_up(self) -> None:
         """Do not try again: the group stops. Called by another thread than ``run``."""
@@ -53,9 +54,11 @@ class Outage:
         try:
             yield
         except ConnectionLostError as error:
-            self.reason = error.message
+            self.waits = True
+            self._context.waits(error.located)
             raise
-        self.reason = ""
+        self.waits = False
+        self._context.waits("")
 
 
 @contextmanager

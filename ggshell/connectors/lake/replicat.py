@@ -214,7 +214,7 @@ class LakeReplicat:
         runner, end = self._context.runner, self._end.read()
         idle = threading.Thread(target=_wait_for_stream, args=(query,), name="lake-wait", daemon=True)
         idle.start()
-        while idle.is_alive() and query.isActive and not (runner.forced or self._refused or self._outage.reason):
+        while idle.is_alive() and query.isActive and not (runner.forced or self._refused or self._outage.waits):
             self._follow()
             done = self._delivery.committed
             if end is None or (done is not None and done.position >= end):
@@ -313,18 +313,18 @@ class LakeReplicat:
         """``busy``: the worker does not answer, so nothing is read."""
         if not busy and not self._at_end():
             self._progress.behind()
-        return {**self._progress.lag_answer(busy=busy), "obstacles": self._outage.obstacles}
+        return self._progress.lag_answer(busy=busy)
 
     def _status(self, *, busy: bool = False) -> dict[str, Any]:
         done = self._delivery.committed
         place = done.position if done is not None else TrailPosition(0, 0)
         read = self._progress.read_answer(str(self._trail), place)
-        status = "; ".join(self._outage.obstacles) or ("" if busy else self._first_batch()) or self._progress.reading
+        status = self._outage.status or ("" if busy else self._first_batch()) or self._progress.reading
         return {"status": status, "read": read, "write": []}
 
     def _no_lag(self) -> dict[str, Any]:
         """The lag before the lake is open."""
-        return {"lag_seconds": None, "at_eof": False, "obstacles": self._outage.obstacles}
+        return {"lag_seconds": None, "at_eof": False}
 
     def _waiting(self) -> dict[str, Any]:
         """The status before the lake is open."""
@@ -332,7 +332,7 @@ class LakeReplicat:
         read = self._progress.read_answer(
             str(self._trail), place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
         )
-        return {"status": "; ".join(self._outage.obstacles) or "Starting", "read": read, "write": []}
+        return {"status": self._outage.status or "Starting", "read": read, "write": []}
 
     def _first_batch(self) -> str:
         """What the first batch waits for, or how far it is; empty after its commit, and at the end of the trail."""
