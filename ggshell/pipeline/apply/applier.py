@@ -156,15 +156,18 @@ class Applier:
         self._jobs.put(job)
 
     def recall(self) -> list[ApplierJob]:
-        """Remove and return the jobs that the applier has not begun."""
+        """Remove and return the jobs that the applier has not begun.
+
+        If it has just applied a job, it may have left the commit to one of these: a job without rows commits instead.
+        """
         jobs: list[ApplierJob] = []
-        while True:
-            try:
+        with contextlib.suppress(Empty):
+            while True:
                 job = self._jobs.get_nowait()
-            except Empty:
-                return jobs
-            if job is not None:
-                jobs.append(job)
+                if job is not None:
+                    jobs.append(job)
+        self._jobs.put(ApplierJob(()))
+        return jobs
 
     def forget_tables(self) -> None:
         """Forget what the target knows of tables; the applier must be idle."""
