@@ -87,7 +87,7 @@ class GroupContext:
         self.record_wait: Callable[[str], None] = lambda _: None
         self._verbs: dict[str, Verb] = {}
         self._waits_since = 0
-        self._obstacles = Obstacles(LINKS, clock, self._tell_obstacle)
+        self._obstacles = Obstacles(LINKS, clock, self._tell_obstacle, self._record_wait)
         self.answering = Answering(f"{kind} {self.group}", clock.steady, self._obstacles)
         self.control = ControlServer(home.socket(group, kind), self._handle, self.answering)
         self.answering.runner = self.runner = Runner(self.control, clock)
@@ -115,7 +115,7 @@ class GroupContext:
     def waits(self, reason: str) -> None:
         """Record why the group cannot continue, such as a database that does not answer; empty: it continues.
 
-        From then on GETLAG, STATUS, STATS and the process file contain the reason.
+        From then on GETLAG, STATUS, STATS and the process file contain the reason. Any thread can call this.
         """
         if not reason:
             text = ""
@@ -125,8 +125,12 @@ class GroupContext:
         if text != self.answering.wait:
             self.answering.wait = text
             self._waits_since = self._waits_since if text else 0
-            with contextlib.suppress(DiskError):  # the answers still contain it
-                self.record_wait(text)
+            self._record_wait()
+
+    def _record_wait(self) -> None:
+        """Write why the group cannot continue to the process file."""
+        with contextlib.suppress(DiskError):  # the answers still contain it
+            self.record_wait("; ".join(self.answering.waits()))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint file and make ``checkpoint`` the current one.
@@ -217,7 +221,7 @@ class _Life:
     def waits(self, reason: str) -> None:
         """Record in the process file why the process waits; empty: it does not. Any thread can call this."""
         with self._lock:
-            if self._entry.state is ProcessState.RUNNING:
+            if self._entry.state is ProcessState.RUNNING and reason != self._entry.waits:
                 self._entry = self._entry._replace(waits=reason)
                 write_process_file(self._path, self._entry)
 

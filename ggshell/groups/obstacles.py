@@ -35,11 +35,18 @@ class Obstacles:
     ``current`` is replaced, never modified, so any thread may read it.
     """
 
-    def __init__(self, links: Links, clock: Clock, tell: Callable[[str], None]) -> None:
-        """``tell`` reports each obstacle once."""
+    def __init__(
+        self,
+        links: Links,
+        clock: Clock,
+        tell: Callable[[str], None],
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``tell`` reports each obstacle once; ``changed`` is called after each change of ``current``."""
         self._links = links
         self._clock = clock
         self._tell = tell
+        self._changed = changed
         self.current: tuple[Obstacle, ...] = ()
         self._stuck = self._ended = False
         self._stopping: float | None = None
@@ -78,7 +85,8 @@ class Obstacles:
             self._turn()
             self._wake.wait(CHECK_SECONDS if self._stopping is None else STOP_SECONDS)
             self._wake.clear()
-        self.current, self._told, self._since = (), set(), {}
+        self._told, self._since = set(), {}
+        self._show(())
 
     def _turn(self) -> None:
         waiting = self._links.waiting()
@@ -114,11 +122,16 @@ class Obstacles:
         for link in waiting:
             for each in self._of(link, seen.get(link), now):
                 found.setdefault(each.key, each)
-        self.current = tuple(found.values())
+        self._show(tuple(found.values()))
         for key, each in found.items():
             if key not in self._told:
                 self._told.add(key)
                 self._tell(each.text)
+
+    def _show(self, found: tuple[Obstacle, ...]) -> None:
+        before, self.current = self.current, found
+        if before != found:
+            self._changed()
 
     def _of(self, link: Link, seen: Seen | None, now: float) -> list[Obstacle]:
         if seen is not None and seen.blockers:

@@ -194,5 +194,9 @@ class Answering(Meanwhile):
         """Return the part that is added to answers: how long the worker is busy, and what its statements wait for."""
         return {
             "busy_seconds": round(self.busy_seconds, 1) if self.busy_seconds >= STUCK_SECONDS else 0,
-            "obstacles": [*([self.wait] if self.wait else ()), *(each.text for each in self._obstacles.current)],
+            "obstacles": self.waits(),
         }
+
+    def waits(self) -> list[str]:
+        """Return why the group cannot continue, and what its statements wait for. Any thread can call this."""
+        return [*([self.wait] if self.wait else ()), *(each.text for each in self._obstacles.current)]

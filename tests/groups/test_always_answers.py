@@ -228,7 +228,9 @@ def test_manager_answers_while_its_report_cannot_be_written(tmp_path: Path, nort
         pipeline.close()
 
 
-def test_lag_and_stats_report_the_lock_that_a_started_group_waits_for(tmp_path: Path, north: str, south: str) -> None:
+def test_lag_stats_and_info_report_the_lock_that_a_started_group_waits_for(
+    tmp_path: Path, north: str, south: str
+) -> None:
     """Regression: they reported only "No records yet processed." and "No active replication maps."."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     try:
@@ -239,11 +241,12 @@ def test_lag_and_stats_report_the_lock_that_a_started_group_waits_for(tmp_path: 
             pipeline.start()
             named = f"blocked by pid {holder.info.backend_pid} ("
             until("LAG reports the blocking session", lambda: named in pipeline.run("LAG REPLICAT rep1"))
-            assert named in pipeline.run("STATS REPLICAT rep1")
+            for statement in ("STATS REPLICAT rep1", "INFO ALL", "INFO REPLICAT rep1"):
+                assert named in pipeline.run(statement)
         pipeline.wait_for_rows(1)
         until(
             "no blocking session is reported",
-            lambda: named not in pipeline.run("LAG REPLICAT rep1", "STATS REPLICAT rep1"),
+            lambda: named not in pipeline.run("LAG REPLICAT rep1", "STATS REPLICAT rep1", "INFO ALL"),
         )
     finally:
         pipeline.close()
