@@ -10,10 +10,8 @@ databases.
 from __future__ import annotations
 
 import gc
-from collections import deque
 from typing import Any
 
-from ggshell.clock import Clock
 from ggshell.connectors.login import connection_string
 from ggshell.connectors.registry import connector_for
 from ggshell.connectors.source import Places
@@ -22,12 +20,14 @@ from ggshell.groups.bounded_recovery import BoundedRequests, ExtractRecovery, re
 from ggshell.groups.connection_state import ConnectionState, written
 from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeats import extract_heartbeats
+from ggshell.groups.held_log import HeldLog
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.open_transactions import OpenTransactions
 from ggshell.groups.outputs import Outputs, open_outputs, roll_when_opened
 from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
 from ggshell.groups.reconnecting import Backoff, StuckLog, connected, run_sessions
 from ggshell.groups.row_environment import queries_login, row_environment
+from ggshell.groups.save_schedule import SaveSchedule
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import TableStage
 from ggshell.groups.trail_forms import TrailForms
@@ -48,7 +48,6 @@ from ggshell.record.transaction import Completed, TransactionHeader
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, LogPosition, TableName
 
-IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.005
 """Seconds between two background syncs under a steady load; a single transaction is synced at once."""
 WATCH_SECONDS = 2.0
@@ -121,6 +120,29 @@ def _forms(context: GroupContext, parameters: ExtractParameters) -> TrailForms:
     if context.checkpoint.options.passive:  # its alias in another home connects to this one
         trails = tuple(each._replace(host=None) for each in trails)
     return TrailForms(context.home, trails, decrypts=parameters.decrypts, restart_record=parameters.restart_record)
+
+
+class _Flushing:
+    """Makes the rows of one session durable: at once when no more follow, and otherwise in the background."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self._outputs = outputs
+        self._unflushed = False
+        self._next = 0.0
+
+    def wrote(self) -> None:
+        self._unflushed = True
+
+    def flush(self, now: float, *, at_end: bool) -> None:
+        """Flush what was written; ``at_end``: the source has no more rows at the moment."""
+        if not self._unflushed:
+            return
+        if at_end:
+            self._outputs.flush()
+            self._unflushed = False
+        elif now >= self._next:
+            self._outputs.flush_behind()
+            self._next = now + FLUSH_PAUSE
 
 
 class LogExtract:
@@ -241,43 +263,42 @@ class LogExtract:
         gc.freeze()  # objects loaded so far are permanent: exclude them from garbage collection
         if not self._stuck.times:
             connected(context, backoff)
-        unsaved, next_flush = True, 0.0
-        next_save = clock.steady()
-        dirty = False
+        flushing = _Flushing(outputs)
+        schedule = SaveSchedule(clock, min(self._parameters.checkpoint_seconds, WATCH_SECONDS))
         while not runner.stop_requested:
             batch = self._read(capture, backoff)
             if batch is not None:
-                for part in outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
-                    self._count(part)
-                header = batch.pieces[-1].header
-                self._latest_xid = header.xid
-                self._completed = (self._completed or Completed(header.csn, frozenset())).along(batch.pieces)
-                self._progress.processed(header.commit_time)
-                dirty = unsaved = True
+                self._write(batch, outputs)
+                flushing.wrote()
+                schedule.worked()
             if self._has_ended(capture, idle=batch is None):
                 self._ending.reached()
             self._recovery.turn(capture, self._save)
             now = clock.steady()
-            if dirty and (batch is None or capture.quiet):
-                outputs.flush()
-                dirty = False
-            elif dirty and now >= next_flush:
-                outputs.flush_behind()
-                next_flush = now + FLUSH_PAUSE
-            if now >= next_save:
+            flushing.flush(now, at_end=batch is None or capture.quiet)
+            if schedule.is_due(now):
                 self._check()
                 self._save()
-                unsaved, next_save = False, now + self._save_interval()
-            if batch is None:
-                outputs.check()
-                self._note_end(capture)
-                if unsaved and self._progress.at_end:
-                    next_save = min(next_save, now + IDLE_SECONDS)
-                pause = min(IDLE_SECONDS, max(0.0, next_save - now)) if capture.drained else 0.0
-                runner.wait([capture.fileno(), *outputs.wake()], pause)
-            else:
+                schedule.taken()
+                schedule.saved(now)
+            if batch is not None:
                 runner.wait([], 0)
+                continue
+            outputs.check()
+            self._note_end(capture)
+            if self._progress.at_end:
+                schedule.hasten(now)
+            runner.wait([capture.fileno(), *outputs.wake()], schedule.pause(now) if capture.drained else 0.0)
         self._save()
+
+    def _write(self, batch: ChangeBatch, outputs: Outputs) -> None:
+        """Write the rows of a batch to the trails, and record the last transaction."""
+        for part in outputs.write(self._rows.work(self._heartbeats.stamp_heartbeats(batch))):
+            self._count(part)
+        header = batch.pieces[-1].header
+        self._latest_xid = header.xid
+        self._completed = (self._completed or Completed(header.csn, frozenset())).along(batch.pieces)
+        self._progress.processed(header.commit_time)
 
     def _read(self, capture: Capture, backoff: Backoff) -> ChangeBatch | None:
         """Read the next batch.
@@ -306,9 +327,6 @@ class LogExtract:
         oldest = self._capture.cache.oldest() if self._capture is not None else None
         earlier = oldest is not None and oldest.begin and oldest.begin <= header.restart
         return oldest.begin_time if oldest is not None and earlier else header.commit_time
-
-    def _save_interval(self) -> float:
-        return float(min(self._parameters.checkpoint_seconds, WATCH_SECONDS))
 
     def _note_end(self, capture: Capture) -> None:
         """Record whether the log was read up to the end that was seen at the last check."""
@@ -426,32 +444,3 @@ class LogExtract:
             **(self._receivers.answer(outputs.transfers() if outputs is not None else ()) if remote else {}),
             "recovering": plain(recovering.state()) if recovering is not None else None,
         }
-
-
-POINTS = 500
-
-
-class HeldLog:
-    """Releases log positions once they are older than the retention time.
-
-    Capture times are known only for the current run: after a restart, the same positions are kept for the full retention
-    again.
-    """
-
-    def __init__(self, retention: float, clock: Clock) -> None:
-        """``retention``: in seconds; 0 releases every position at once."""
-        self._retention = retention
-        self._clock = clock
-        self._points: deque[tuple[float, int]] = deque()
-
-    def released(self, place: int) -> int | None:
-        """Record that ``place`` is captured; return the position that the source may now release up to, or None."""
-        if not self._retention:
-            return place
-        now, points = self._clock.steady(), self._points
-        if not points or now - points[-1][0] >= self._retention / POINTS:
-            points.append((now, place))
-        free: int | None = None
-        while points and now - points[0][0] >= self._retention:
-            free = points.popleft()[1]
-        return free

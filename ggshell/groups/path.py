@@ -14,6 +14,7 @@ from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.outputs import Outputs, open_outputs
 from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
+from ggshell.groups.save_schedule import IDLE_SECONDS, SaveSchedule
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import UNTOUCHED, TableStage
 from ggshell.groups.trail_forms import TrailForms, reader_keys
@@ -34,7 +35,6 @@ from ggshell.trail.reader import TrailReader
 from ggshell.types import Csn, TrailPosition
 
 SAVE_SECONDS = 2.0
-IDLE_SECONDS = 1.0
 FLUSH_PAUSE = 0.02
 """Seconds between two background flushes under a steady load."""
 
@@ -150,7 +150,6 @@ class Forwarder:
         self._state = state
         self._complete = complete
         self._unacknowledged = Unacknowledged()
-        self._save_seconds = save_seconds
         self._eof_delay = context.checkpoint.options.path.eof_delay / 100
         checkpoint = context.checkpoint
         place = checkpoint.read.current
@@ -166,10 +165,10 @@ class Forwarder:
         self._completed = completed_of(checkpoint)
         self._heartbeats = path_heartbeats(context)
         self._rows = rows
-        self._unsaved = True
+        self._schedule = SaveSchedule(context.clock, save_seconds)
         self._unsent = self._unflushed = False
         """Whether rows were written that are not on their way, or not durable in every target."""
-        self._next_save, self._next_flush = context.clock.steady(), 0.0
+        self._next_flush = 0.0
         self._behind: Checkpoint | None = None
         wants, ignored = rows.around(self._heartbeats.wanting(wanted), wanted.ignored)
         outputs.begin(wants, None, ignored=ignored, sequences=wanted.sequence)
@@ -211,8 +210,7 @@ class Forwarder:
                     self._progress.reached_end(at)
                 else:
                     self._progress.behind()
-                if self._unsaved:
-                    self._next_save = min(self._next_save, now + IDLE_SECONDS)
+                self._schedule.hasten(now)
                 self._rest(wake, now)
             self._save()
         finally:
@@ -224,12 +222,12 @@ class Forwarder:
         """Wait at the end of the source trail for new data; with EOFDELAY that long, whatever is written to it."""
         clock, runner = self._context.clock, self._context.runner
         if not self._eof_delay:
-            until_save = IDLE_SECONDS if self._behind is not None else max(0.0, self._next_save - now)
-            runner.wait([wake, *self._outputs.wake()], min(IDLE_SECONDS, until_save))
+            pause = IDLE_SECONDS if self._behind is not None else self._schedule.pause(now)
+            runner.wait([wake, *self._outputs.wake()], pause)
             return
         end = now + self._eof_delay
         while not runner.stop_requested and (left := end - clock.steady()) > 0:
-            if self._unsaved or self._behind is not None:
+            if self._schedule.unsaved or self._behind is not None:
                 self._save_when_due(clock.steady())
             runner.wait(self._outputs.wake(), min(IDLE_SECONDS, left))
             self._outputs.check()
@@ -261,7 +259,8 @@ class Forwarder:
         if last.ends:
             self._done = TrailPosition(batch.seqno, batch.end_rba)
             self._latest_xid = last.header.xid
-        self._unsaved = self._unsent = self._unflushed = True
+        self._schedule.worked()
+        self._unsent = self._unflushed = True
 
     def _tell_skipped(self) -> None:
         """Warn once, at the end of the source trail, if all of it is skipped because the target trail goes further."""
@@ -324,16 +323,16 @@ class Forwarder:
         """Write the checkpoint of what was read when it became due, as soon as every target is durable up to it.
 
         Neither a steady stream of rows nor the end of the trail waits for a target."""
-        if now < self._next_save:
+        if not self._schedule.is_due(now):
             return
         if self._behind is None:
             self._behind = self._checkpoint(self._outputs.checkpoints_behind())
-            self._unsaved = False
+            self._schedule.taken()
             self._outputs.flush_behind()
         if self._outputs.hold(self._behind.write):
             self._context.save(self._behind)
             self._behind = None
-            self._next_save = now + self._save_seconds
+            self._schedule.saved(now)
 
     def _checkpoint(self, write: tuple[WriteCheckpoint, ...]) -> Checkpoint:
         """Return the checkpoint of what has been read until now."""

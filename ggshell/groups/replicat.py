@@ -45,6 +45,7 @@ from ggshell.groups.progress import ReadingProgress
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import row_environment
 from ggshell.groups.row_stage import LeftTruncates, error_rules, map_rules, replicat_stage
+from ggshell.groups.save_schedule import SaveSchedule
 from ggshell.groups.start_position import (
     ANYWHERE,
     BEYOND_TRAIL,
@@ -82,7 +83,6 @@ from ggshell.trail.reach import require_reachable
 from ggshell.trail.reader import TrailReader
 from ggshell.types import Csn, TableName, TrailPosition
 
-IDLE_SECONDS = 1.0
 SAVE_SECONDS = 2.0
 
 
@@ -452,7 +452,7 @@ class Replicat:
         """Apply the trail until stopped."""
         runner, clock = self._context.runner, self._context.clock
         wake = reader.fileno()
-        next_save, unsaved = clock.steady(), True
+        schedule = SaveSchedule(clock, min(SAVE_SECONDS, self._parameters.checkpoint_seconds))
         while not runner.stop_requested:
             reader.drain()
             batch = self._read(reader)
@@ -465,7 +465,7 @@ class Replicat:
                     self._apply(delivery, part)
                 if reader.caught_up():
                     delivery.advance()
-                unsaved = True
+                schedule.worked()
             else:
                 delivery.advance()
                 self._ending.trail_read()
@@ -477,13 +477,13 @@ class Replicat:
                 self._progress.reached_end()
             now = clock.steady()
             alone = self._table is None and delivery.applied is not self._saved
-            if now >= next_save or alone:  # without a checkpoint table, the file must be current
+            if schedule.is_due(now) or alone:  # without a checkpoint table, the file must be current
                 self._save()
-                unsaved, next_save = False, now + min(SAVE_SECONDS, self._parameters.checkpoint_seconds)
+                schedule.taken()
+                schedule.saved(now)
             if batch is None:
-                if unsaved:
-                    next_save = min(next_save, now + IDLE_SECONDS)
-                runner.wait([wake, *delivery.wake()], min(IDLE_SECONDS, max(0.0, next_save - now)))
+                schedule.hasten(now)
+                runner.wait([wake, *delivery.wake()], schedule.pause(now))
             else:
                 runner.wait([], 0)
         delivery.flush()

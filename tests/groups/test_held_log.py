@@ -8,7 +8,7 @@ import pytest
 
 from ggshell.clock import FakeClock
 from ggshell.errors import ParameterError
-from ggshell.groups.extract import HeldLog
+from ggshell.groups.held_log import HeldLog
 from ggshell.language.grammar import PARAMETERS, parse
 from ggshell.parameters.loading import load_extract
 

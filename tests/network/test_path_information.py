@@ -6,7 +6,7 @@ from processes import until
 from two_homes import Line, TwoHomes
 
 from ggshell.clock import SystemClock
-from ggshell.groups.path import IDLE_SECONDS
+from ggshell.groups.save_schedule import IDLE_SECONDS
 from ggshell.home.home import Home
 from ggshell.service.group_snapshot import snapshots
 from ggshell.service.transfer_metrics import sent_metrics
