@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ggshell.connectors.registry import connector_for
 from ggshell.connectors.target_setup import TargetSetup, Watermarks
@@ -23,6 +23,7 @@ from ggshell.pipeline.apply.coordinated import LARGE_THREAD, CoordinatedDelivery
 from ggshell.pipeline.apply.ddl_barrier import DdlBarrier
 from ggshell.pipeline.apply.delivery import Counted, Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
+from ggshell.pipeline.apply.group_delivery import GroupDelivery
 from ggshell.pipeline.apply.groups import AnsweredOperation
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.parallel import ParallelDelivery, ParallelSettings
@@ -39,8 +40,6 @@ from ggshell.pipeline.apply.threads import Router, ThreadRule, thread_rule
 from ggshell.record.definition import TableDefinition
 from ggshell.record.name_patterns import matches
 from ggshell.types import TableName
-
-AnyDelivery = Delivery | ParallelDelivery | AdaptiveDelivery | CoordinatedDelivery
 
 
 class ReplicatSetup(NamedTuple):
@@ -134,15 +133,13 @@ def _require_kept(setup: ReplicatSetup, target: GroupTarget) -> None:
         raise names_gone(setup.context.group, f"{what} of checkpoint table {setup.target.table}", low)
 
 
-def with_additional_rows(options: GroupOptions, delivery: AnyDelivery, *, whole: bool) -> GroupOptions:
+def with_additional_rows(options: GroupOptions, delivery: GroupDelivery, *, whole: bool) -> GroupOptions:
     """Return a checkpoint's options with a group's additional rows; ``whole``: nothing is applied above its own row."""
-    if isinstance(delivery, Delivery):
-        return options
-    threads = tuple(delivery.threads) if isinstance(delivery, CoordinatedDelivery) else ()
-    return options._replace(additional=AdditionalRows(threads, whole))
+    threads = delivery.threads
+    return options if threads is None else options._replace(additional=AdditionalRows(tuple(threads), whole))
 
 
-def open_delivery(setup: ReplicatSetup, target: GroupTarget, mapper: Mapper) -> AnyDelivery:
+def open_delivery(setup: ReplicatSetup, target: GroupTarget, mapper: Mapper) -> GroupDelivery:
     """Open the delivery at the position in the checkpoint table."""
     if setup.kind is ReplicatKind.CLASSIC:
         delivery = _delivery(setup, target, mapper, setup.target.begin, _counters(setup))
@@ -153,17 +150,6 @@ def open_delivery(setup: ReplicatSetup, target: GroupTarget, mapper: Mapper) -> 
     if setup.kind is ReplicatKind.PARALLEL:
         return _parallel(setup, target, target, mapper)
     return _coordinated(setup, target, target, mapper)
-
-
-def activity_of(delivery: AnyDelivery | None) -> dict[str, Any]:
-    """Return what the threads of a delivery do, nothing if it has none."""
-    return {} if delivery is None or isinstance(delivery, Delivery) else delivery.activity()
-
-
-def end_delivery(delivery: AnyDelivery) -> None:
-    """End the threads of a delivery, if it has any."""
-    if not isinstance(delivery, Delivery):
-        delivery.end()
 
 
 def _parallel(

@@ -17,45 +17,34 @@ from ggshell.connectors.login import connection_string
 from ggshell.errors import (
     ApplyError,
     ConnectionLostError,
-    DiskError,
     GgsError,
     ParameterError,
     RowGoneError,
     TargetChangedError,
     TrailError,
 )
-from ggshell.groups.checkpoint_rows import Uncertain, keys_in_use
+from ggshell.groups.checkpoint_rows import Uncertain
 from ggshell.groups.deliveries import (
-    AnyDelivery,
     ReplicatSetup,
-    activity_of,
-    end_delivery,
     open_delivery,
     open_target,
     open_whole,
     replicat_setup,
-    with_additional_rows,
 )
 from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeat_settings import load_heartbeats
 from ggshell.groups.heartbeats import ReplicatHeartbeats
+from ggshell.groups.left_out import LeftOut
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.load_tasks import TaskEnding, run_task
 from ggshell.groups.progress import ReadingProgress
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
+from ggshell.groups.replicat_checkpoint import ReplicatCheckpoint
+from ggshell.groups.requested_start import RequestedStart
 from ggshell.groups.row_environment import row_environment
 from ggshell.groups.row_stage import LeftTruncates, error_rules, map_rules, replicat_stage
 from ggshell.groups.save_schedule import SaveSchedule
-from ggshell.groups.start_position import (
-    ANYWHERE,
-    BEYOND_TRAIL,
-    Skipped,
-    StartPosition,
-    beyond_text,
-    from_csn,
-    undo_text,
-    without_untaken,
-)
+from ggshell.groups.start_position import StartPosition
 from ggshell.groups.trail_forms import reader_keys
 from ggshell.home.checkpoint import AddedAt, GroupKind, ReplicatKind
 from ggshell.home.events import Severity
@@ -63,25 +52,21 @@ from ggshell.home.home import Home
 from ggshell.parameters.loading import load_refusal_rules, load_replicat
 from ggshell.parameters.process_parameters import ReplicatParameters
 from ggshell.parameters.table_patterns import TableFilter
-from ggshell.pipeline.apply.adaptive import AdaptiveDelivery
 from ggshell.pipeline.apply.checkpoint_table import uncertain
 from ggshell.pipeline.apply.ddl_parts import ddl_parts, is_ddl
-from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
+from ggshell.pipeline.apply.group_delivery import GroupDelivery
 from ggshell.pipeline.apply.mapping import Mapper
-from ggshell.pipeline.apply.parallel import ParallelDelivery
 from ggshell.pipeline.apply.responses import Responses
-from ggshell.pipeline.apply.target import CheckpointRow, GroupTarget, TableMapping
-from ggshell.pipeline.heartbeat.hops import ARRIVED_NAME
+from ggshell.pipeline.apply.target import CheckpointRow, GroupTarget
 from ggshell.pipeline.transform.environment import Environment
 from ggshell.pipeline.transform.stage import Stage
 from ggshell.record.change import ChangeBatch
 from ggshell.record.name_patterns import matches
-from ggshell.trail.misplaced import require_placed
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import require_reachable
 from ggshell.trail.reader import TrailReader
-from ggshell.types import Csn, TableName, TrailPosition
+from ggshell.types import TableName, TrailPosition
 
 SAVE_SECONDS = 2.0
 
@@ -144,12 +129,13 @@ class Replicat:
                 hint="ADD REPLICAT …, CHECKPOINTTABLE schema.table, or specify one in GLOBALS",
             )
         self._table = TableName.parse(table) if table else None
-        self._saved: CheckpointRow | None = None
-        self._left_out: set[str] = set()
+        self._left_out = LeftOut(context.report)
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
         self._progress = ReadingProgress(
             context.clock, checkpoint.record_time, checkpoint.caught_up, lambda: context.ahead
         )
+        self._file = ReplicatCheckpoint(context, self._table, self._progress)
+        self._start = RequestedStart(context, self._trail, self._file)
         self._discard = _discard_file(context, parameters)
         self._ending = ending or Ending(context, parameters.end)
         self._responses = _responses(context, parameters)
@@ -157,15 +143,11 @@ class Replicat:
         self._heartbeats = ReplicatHeartbeats(context, settings)
         context.reporting.roll_discard(self._discard.roll)
         self._target: GroupTarget | None = None
-        self._delivery: AnyDelivery | None = None
+        self._delivery: GroupDelivery | None = None
         self._reader: TrailReader | None = None
         self._environment: Environment | None = None
         self._stage: Stage | None = None
         self._look_for_truncates: Callable[[ChangeBatch], None] = lambda batch: None
-        self._asked: TrailPosition | None = None
-        self._least: Csn | None = None
-        self._skipped: StartPosition | None = None
-        self._counted: Skipped | None = None
         context.verb("GETLAG", lambda _: self._lag(), live=lambda _: self._progress.lag_answer(busy=True))
         context.answering.stalled = self._progress.stalled
         context.verb("STATUS", lambda _: self._status())
@@ -181,41 +163,58 @@ class Replicat:
             raise self._explained(error) from error
         except ApplyError as error:
             if error.place is not None:
-                self._keep(refused=error.place)
+                self._file.keep(refused=error.place)
             raise
         finally:
             self._heartbeats.close()
             self._close()
-            self._forget_untaken()
+            self._start.forget_untaken()
 
-    def _open(self) -> tuple[AnyDelivery, TrailReader]:
+    def _open(self) -> tuple[GroupDelivery, TrailReader]:
         """Connect to the target, and open the trail at the position in the checkpoint table."""
-        context, parameters = self._context, self._parameters
-        place = context.checkpoint.read.current
-        begin = place if isinstance(place, TrailPosition) else TrailPosition(0, 0)
-        setup, target = self._open_target(begin)
+        begin = self._file.begin
+        setup, target = self._open_target()
         self._target = target
         self._take_row(target, begin)
         self._heartbeats.open(target, target.database)
-        rules = map_rules(parameters.maps)
-        sources = [each.source for each in parameters.maps]
-        self._context.statistics.set_selection(TableFilter(sources, parameters.excludes))
-        excludes = (*parameters.excludes, *self._heartbeats.excludes)
-        mapper = Mapper(
-            [*self._heartbeats.rules, *rules],
-            target.describe,
-            excludes,
-            self._note_mapping,
-            self._missing,
-            lambda name: self._takes_sequence(target, name),
-        )
-        self._look_for_truncates = LeftTruncates(
-            mapper, partial(self._note_left_out, "GGS-00574"), applies=parameters.truncates
-        ).check
+        mapper = self._mapper(target)
         self._delivery = delivery = open_delivery(setup, target, mapper)
-        applied = delivery.applied
+        position = self._position(delivery.applied, begin)
+        place = self._start.begin(position, delivery.applied)
+        require_reachable(self._trail, place)
+        self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(self._context.home))
+        self._file.opened(delivery)
+        self._environment = row_environment(self._context, self._trail, target.database_facts, self._login)
+        self._stage = replicat_stage(
+            self._parameters.maps, mapper, delivery.flush, self._environment, self._responses, self._discard
+        )
+        return delivery, reader
+
+    def _mapper(self, target: GroupTarget) -> Mapper:
+        """Return the mapping of source tables to the target's, and report from now on what it leaves out."""
+        parameters, left_out = self._parameters, self._left_out
+        self._context.statistics.set_selection(
+            TableFilter([each.source for each in parameters.maps], parameters.excludes)
+        )
+        mapper = Mapper(
+            [*self._heartbeats.rules, *map_rules(parameters.maps)],
+            target.describe,
+            (*parameters.excludes, *self._heartbeats.excludes),
+            left_out.mapping,
+            left_out.missing if parameters.ddl_errors.ignores_missing else None,
+            left_out.sequences_of(target),
+        )
+        self._look_for_truncates = LeftTruncates(mapper, left_out.truncate, applies=parameters.truncates).check
+        return mapper
+
+    def _position(self, applied: CheckpointRow | None, begin: TrailPosition) -> TrailPosition:
+        """Return the position of the checkpoint table's row, or else of the checkpoint file.
+
+        Raises TrailError if the trail was written again before that position.
+        """
+        context = self._context
         position = applied.position if applied is not None else begin
-        if applied is not None and position < begin:
+        if position < begin:
             text = f"The checkpoint table is at {position}, before the checkpoint file ({begin}): continuing from {position}."
             context.report.event(Severity.WARNING, "OGG-30200", text)
         if self._table is None and not context.checkpoint.options.special:
@@ -223,24 +222,16 @@ class Replicat:
                 "NODBCHECKPOINT: after a crash, the last transactions may be applied again; use HANDLECOLLISIONS then."
             )
             context.report.event(Severity.WARNING, "GGS-00517", text)
-        self._require_standing(position, applied)
-        place = self._asked_place(position)
-        require_reachable(self._trail, place)
-        self._reader = reader = TrailReader(self._trail, place, keys=reader_keys(context.home))
-        self._note_opened(delivery)
-        self._environment = environment = row_environment(context, self._trail, target.database_facts, self._login)
-        self._stage = replicat_stage(
-            parameters.maps, mapper, delivery.flush, environment, self._responses, self._discard
-        )
-        return delivery, reader
+        self._file.require_standing(self._trail, position, applied)
+        return position
 
-    def _open_target(self, begin: TrailPosition) -> tuple[ReplicatSetup, GroupTarget]:
+    def _open_target(self) -> tuple[ReplicatSetup, GroupTarget]:
         """Open the target; return it with what its delivery needs.
 
         If rows of the checkpoint table are lost, START may name the CSN from which on nothing is applied. Raises
         RowGoneError if START names no CSN or one that is not certain.
         """
-        setup = self._setup(begin)
+        setup = self._setup()
         try:
             return setup, open_whole(setup)
         except RowGoneError as error:
@@ -257,9 +248,9 @@ class Replicat:
             again = setup._replace(target=replace(setup.target, begin=row, has_row=False))
             return again, open_target(again)
 
-    def _setup(self, begin: TrailPosition) -> ReplicatSetup:
+    def _setup(self) -> ReplicatSetup:
         """Return what the target is opened with."""
-        row = self._begin(begin)
+        row = self._file.first_row()
         return replicat_setup(
             self._context, self._parameters, self._login, self._table, row, self._discard, self._responses
         )
@@ -275,120 +266,13 @@ class Replicat:
         found = Uncertain.of(checkpoint.options)
         if found is None:
             found = Uncertain.found(error, checkpoint.latest_csn, self._trail)
-            self._keep(uncertain=tuple(found))
+            self._file.keep(uncertain=tuple(found))
         return found
 
     def _explained(self, error: RowGoneError) -> RowGoneError:
         """Return the error with the text for this kind of group."""
         found = self._uncertain(error)
         return error if found is None else uncertain(self._context.group, error, *found)
-
-    def _note_opened(self, delivery: AnyDelivery) -> None:
-        """Update the checkpoint file before anything is applied.
-
-        Records that transactions above the group's row may be applied from now on, and that START's position is in use.
-        """
-        options = with_additional_rows(self._context.checkpoint.options, delivery, whole=False)
-        options = options._replace(uncertain=None)
-        asked = StartPosition.of(options)
-        if asked is not None:
-            options = options._replace(start=asked._replace(taken=True).as_option())
-        if options != self._context.checkpoint.options:
-            self._context.save(self._context.checkpoint._replace(options=options))
-
-    def _forget_untaken(self) -> None:
-        """Remove START's position from the checkpoint if this run could not use it, so that no later run uses it."""
-        options = self._context.checkpoint.options
-        asked = StartPosition.of(options)
-        if asked is not None and not asked.taken:
-            text = f"START … {asked} had no effect; a later START does not use it."
-            with contextlib.suppress(DiskError):  # the next START also removes it
-                self._context.report.event(Severity.WARNING, "GGS-00518", text)
-                self._context.save(self._context.checkpoint._replace(options=without_untaken(options)))
-
-    def _note_mapping(self, mapping: TableMapping, text: str) -> None:
-        """Report what a mapping does not apply."""
-        if mapping.source.name != ARRIVED_NAME:
-            self._note_left_out("GGS-00572", text)
-
-    @property
-    def _missing(self) -> Callable[[TableName, TableName], None] | None:
-        """Report a target table that does not exist; None if its rows are an error."""
-        if not self._parameters.ddl_errors.ignores_missing:
-            return None
-        text = "Target table {1} does not exist: the rows of {0} are skipped (IGNOREMISSINGOBJECTS)."
-        return lambda source, target: self._note_left_out("GGS-00584", text.format(source, target))
-
-    def _takes_sequence(self, target: GroupTarget, name: TableName) -> bool:
-        """Whether the target takes the values of sequences; report it if not."""
-        if not target.takes_sequences:
-            text = f"The values of sequence {name} are not applied: the target database does not take them."
-            self._note_left_out("GGS-00599", text)
-        return target.takes_sequences
-
-    def _note_left_out(self, code: str, text: str) -> None:
-        """Report what is not applied to a table, once per run."""
-        if text not in self._left_out:
-            self._left_out.add(text)
-            self._context.report.event(Severity.WARNING, code, text)
-
-    def _asked_place(self, position: TrailPosition) -> TrailPosition:
-        """Return the position that START asked for, or else the current position."""
-        asked, context = StartPosition.of(self._context.checkpoint.options), self._context
-        if asked is not None and asked.skip and asked.base == ANYWHERE:
-            # skip this transaction, but no other one if the process is started again
-            asked = asked._replace(base=position)
-            options = self._context.checkpoint.options
-            refused, parallel = options.refused, options.replicat_kind is not ReplicatKind.CLASSIC
-            if refused is not None and refused >= position and parallel:
-                asked = asked.with_transaction(self._trail, refused)
-            self._keep(start=asked.as_option())
-        self._skipped = asked if asked is not None and asked.skipped else None
-        self._least = None if asked is None or asked.skip else asked.least
-        place = asked.position(self._trail, position) if asked is not None else position
-        if place > position:
-            text = f"START specified another position: transactions between {position} and {place} are skipped."
-            context.report.event(Severity.WARNING, "GGS-00518", text)
-        if self._skipped is not None:
-            csn, xid = self._skipped.skipped[-1]
-            text = f"START skips transaction {xid} (CSN {csn}), at which an earlier run abended."
-            context.report.event(Severity.WARNING, "GGS-00518", text)
-            self._asked = self._skipped.behind
-        else:
-            self._asked = place if asked is not None else None
-        if asked is not None:
-            self._note_beyond(asked, place)
-        return place
-
-    def _note_beyond(self, asked: StartPosition, place: TrailPosition) -> None:
-        """Report a CSN that the trail has not reached, and count what is skipped until then, also in later runs."""
-        context = self._context
-        text = beyond_text(asked, self._trail, context.checkpoint.read.trail)
-        if text:
-            applied = self._delivery.applied if self._delivery is not None else None
-            undo = undo_text(context.group, asked, applied.csn if applied is not None else None)
-            context.report.event(Severity.WARNING, BEYOND_TRAIL, f"{text} {undo}")
-            if asked.end == ANYWHERE:
-                asked = asked._replace(end=place)
-                self._keep(start=asked.as_option())
-        self._counted = Skipped(asked, context.report.event) if asked.end != ANYWHERE else None
-
-    def _keep(self, **changes: Any) -> None:
-        """Save some options in the checkpoint file."""
-        context = self._context
-        context.save(context.checkpoint._replace(options=context.checkpoint.options._replace(**changes)))
-
-    def _require_standing(self, position: TrailPosition, applied: CheckpointRow | None) -> None:
-        """Check that the row's position still follows its CSN in the trail.
-
-        Raises TrailError if the trail was written again before that position.
-        """
-        if applied is None or self._context.checkpoint.options.added is AddedAt.PLACED:
-            return
-        group = self._context.group
-        place = "EXTSEQNO {seqno}, EXTRBA {rba}"
-        remedy = f"ALTER REPLICAT {group}, {place}, FILTERDUPTRANSACTIONS, then START: applied transactions are skipped"
-        require_placed(self._trail, position, applied.csn, f"REPLICAT {group}", remedy)
 
     def _take_row(self, target: GroupTarget, begin: TrailPosition) -> None:
         """Adopt an existing row of the checkpoint table for a group that was added again.
@@ -409,20 +293,12 @@ class Replicat:
         )
         self._context.report.event(Severity.WARNING, "GGS-00561", text)
 
-    def _begin(self, position: TrailPosition) -> CheckpointRow:
-        """Return the first row for the checkpoint table, with the content of the checkpoint file."""
-        checkpoint = self._context.checkpoint
-        csn = Csn.parse(checkpoint.latest_csn) if checkpoint.latest_csn else None
-        same = checkpoint.options.completed if csn is not None else ()
-        return CheckpointRow(position, csn, checkpoint.latest_xid, checkpoint.record_time, same_csn=same)
-
     def _noted_session(self, backoff: Backoff) -> None:
         """Run a session; without a checkpoint table, write the checkpoint file before a changed table ends the session."""
         try:
             self._session(backoff)
         except TargetChangedError:
-            if self._table is None and isinstance(self._delivery, Delivery):
-                self._delivery.note()
+            if self._table is None and self._delivery is not None and self._delivery.note():
                 self._save()
             raise
 
@@ -448,14 +324,14 @@ class Replicat:
             delivery.abandon()
         self._save(whole=not pending)
 
-    def _follow(self, delivery: AnyDelivery, reader: TrailReader) -> None:
+    def _follow(self, delivery: GroupDelivery, reader: TrailReader) -> None:
         """Apply the trail until stopped."""
         runner, clock = self._context.runner, self._context.clock
         wake = reader.fileno()
         schedule = SaveSchedule(clock, min(SAVE_SECONDS, self._parameters.checkpoint_seconds))
         while not runner.stop_requested:
             reader.drain()
-            batch = self._read(reader)
+            batch = self._start.read(reader)
             if batch is not None and (batch := self._ending.before(batch)) is None:
                 break
             if batch is not None:
@@ -476,8 +352,7 @@ class Replicat:
             if batch is None and not delivery.pending:
                 self._progress.reached_end()
             now = clock.steady()
-            alone = self._table is None and delivery.applied is not self._saved
-            if schedule.is_due(now) or alone:  # without a checkpoint table, the file must be current
+            if schedule.is_due(now) or self._file.must_follow(delivery.applied):
                 self._save()
                 schedule.taken()
                 schedule.saved(now)
@@ -489,63 +364,30 @@ class Replicat:
         delivery.flush()
         self._heartbeats.applied(delivery.applied)
 
-    def _apply(self, delivery: AnyDelivery, part: ChangeBatch) -> None:
+    def _apply(self, delivery: GroupDelivery, part: ChangeBatch) -> None:
         """Apply rows, or one DDL statement, after which clauses are compiled again for tables that may have changed."""
         changes = is_ddl(part)
         if not changes:
             part = self._heartbeats.stamp(part)
             part = part if self._stage is None else self._stage.run(part)
-        delivery.feed(part if self._skipped is None else self._skipped.left(part))
+        delivery.feed(self._start.left(part))
         if changes and self._stage is not None:
             self._stage.forget()
 
-    def _read(self, reader: TrailReader) -> ChangeBatch | None:
-        """Read the next batch; skip transactions below the CSN that START asked for, which may not be in the trail yet."""
-        while (batch := reader.read()) is not None and self._least is not None:
-            if self._counted is not None:
-                self._counted.see(batch, self._least)
-            if (kept := from_csn(batch, self._least)) is not None:
-                self._least = None
-                return kept
-            self._context.runner.wait([], 0)
-        return batch
-
     def _save(self, *, whole: bool = False) -> None:
         """Write the checkpoint file; ``whole``: nothing is applied above the position of the delivery."""
-        delivery, target, context = self._delivery, self._target, self._context
+        delivery, target = self._delivery, self._target
         if delivery is None or target is None or delivery.applied is None:
             return
-        if isinstance(delivery, ParallelDelivery | AdaptiveDelivery):
-            delivery.save()
-        applied = self._saved = delivery.applied
-        target.durable()
-        options = with_additional_rows(context.checkpoint.options, delivery, whole=whole)
-        if self._asked is not None and applied.position > self._asked:
-            options = options._replace(start={})
-        if options.refused is not None and applied.position > options.refused:
-            options = options._replace(refused=None)
-        context.save(
-            context.checkpoint._replace(
-                read=context.checkpoint.read.reached(applied.position, applied.commit_time),
-                record_time=applied.commit_time or self._progress.record_time,
-                caught_up=self._progress.caught_up,
-                latest_csn=str(applied.csn or ""),
-                latest_xid=applied.xid,
-                options=options._replace(
-                    added=None,
-                    completed=tuple(applied.same_csn),
-                    checkpoint_table=str(self._table or ""),
-                    group_key=target.key,
-                    row_keys=keys_in_use(context.home, context.checkpoint),
-                ),
-            )
-        )
+        delivery.save()
+        applied = delivery.applied
+        start_passed = self._start.is_passed(applied.position)
+        self._file.save(target, delivery, applied, whole=whole, start_passed=start_passed)
 
     def _save_applied(self) -> None:
         """Save the position of a classic Replicat before an error ends it, so that INFO shows what the target holds."""
-        if isinstance(self._delivery, Delivery):
-            with contextlib.suppress(GgsError):  # the error that ends the process is the one to report
-                self._delivery.note()
+        with contextlib.suppress(GgsError):  # the error that ends the process is the one to report
+            if self._delivery is not None and self._delivery.note():
                 self._save()
 
     def _lost(self) -> None:
@@ -561,7 +403,7 @@ class Replicat:
             self._reader.close()
             self._reader = None
         if self._delivery is not None:
-            end_delivery(self._delivery)
+            self._delivery.end()
             self._delivery = None
         if self._target is not None:
             self._target.close()
@@ -587,4 +429,5 @@ class Replicat:
         place = applied.position if applied is not None else TrailPosition(0, 0)
         status = self._progress.reading if self._target is not None else "Waiting for the database"
         read = self._progress.read_answer(str(self._trail), place)
-        return {"status": status, "read": read, "write": [], **activity_of(self._delivery)}
+        activity = self._delivery.activity() if self._delivery is not None else {}
+        return {"status": status, "read": read, "write": [], **activity}

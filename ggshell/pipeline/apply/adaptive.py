@@ -65,8 +65,9 @@ class AdaptiveDelivery:
         return self._current.pending
 
     @property
-    def large(self) -> bool:
-        return self._current.large
+    def threads(self) -> Sequence[int]:
+        """No threads: the appliers record the transactions above the group's row by their ids."""
+        return ()
 
     @property
     def oldest(self) -> int:
@@ -74,7 +75,7 @@ class AdaptiveDelivery:
 
     def activity(self) -> dict[str, Any]:
         """Return what the appliers do, for STATUS; one connection alone has no appliers."""
-        return self._current.activity() if isinstance(self._current, ParallelDelivery) else {"appliers": []}
+        return self._current.activity() or {"appliers": []}
 
     def feed(self, batch: ChangeBatch) -> None:
         """Hand a batch on; it may be applied later. Raises ApplyError, ConnectionLostError."""
@@ -97,8 +98,10 @@ class AdaptiveDelivery:
 
     def save(self) -> None:
         """Save the low watermark to the checkpoint row; one connection has saved it with its rows."""
-        if isinstance(self._current, ParallelDelivery):
-            self._current.save()
+        self._current.save()
+
+    def note(self) -> bool:
+        return False
 
     def abandon(self) -> None:
         self._current.abandon()

@@ -69,10 +69,6 @@ class CoordinatedDelivery:
         waits = bool(self._held) or self._large or self._barrier.open
         return waits or self._sent != self._rested or self.applied is not self._last
 
-    @property
-    def large(self) -> bool:
-        return self._large or self._barrier.open
-
     def activity(self) -> dict[str, Any]:
         """Return what the threads do, for STATUS: the jobs that each had, and those that are not confirmed as done."""
         return {
@@ -135,6 +131,12 @@ class CoordinatedDelivery:
             self._save(WatermarkState(row, (row.csn, row.xid), row.same_csn, ()))
             self.applied, self._unsaved = row, 0
             self._oldest = 0
+
+    def save(self) -> None:
+        """Do nothing: ``flush`` saves the group's row when it moves."""
+
+    def note(self) -> bool:
+        return False
 
     def abandon(self) -> None:
         """Roll back a transaction with DDL; when an applier ends, the target rolls back what it has not committed."""

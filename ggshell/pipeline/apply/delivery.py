@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ggshell.errors import ConnectionLostError
 from ggshell.pipeline.apply import groups
@@ -120,6 +121,11 @@ class Delivery:
         """Whether a large source transaction is being applied whose end has not arrived."""
         return self._large
 
+    @property
+    def threads(self) -> None:
+        """No threads: one connection applies everything."""
+        return None
+
     def feed(self, batch: ChangeBatch) -> None:
         """Apply a batch, and commit whenever a group is full. Raises ApplyError, ConnectionLostError."""
         pieces = self._accepted.fresh(batch.pieces)
@@ -164,15 +170,25 @@ class Delivery:
             self._commit()
         self._await_answers()
 
-    def note(self) -> None:
+    def save(self) -> None:
+        """Do nothing: each commit contains the group's row."""
+
+    def note(self) -> bool:
         """Record the commits that the target has confirmed, also if the last call raised an error."""
         self._read_answers()
+        return True
 
     def abandon(self) -> None:
         """Roll back everything that is not committed, because the process stops inside a transaction."""
         self._target.rollback()
         self._read_answers()
         self._reset()
+
+    def activity(self) -> dict[str, Any]:
+        return {}
+
+    def end(self) -> None:
+        """Do nothing: the target is closed by its owner."""
 
     def _reset(self) -> None:
         self._group = TransactionGroup()

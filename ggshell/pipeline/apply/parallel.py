@@ -110,8 +110,9 @@ class ParallelDelivery:
         return bool(self._watermarks.open or self._held or self._large is not None or self._barrier.open)
 
     @property
-    def large(self) -> bool:
-        return self._large is not None or self._barrier.open
+    def threads(self) -> Sequence[int]:
+        """No threads: the appliers record the transactions above the group's row by their ids."""
+        return ()
 
     def activity(self) -> dict[str, Any]:
         """Return what the appliers do, for STATUS: the operations that each has to apply, and whether it is stuck.
@@ -188,6 +189,9 @@ class ParallelDelivery:
         if self._unsaved:
             self._save(self._watermarks.state())
             self._unsaved = 0
+
+    def note(self) -> bool:
+        return False
 
     @property
     def is_clear(self) -> bool:
