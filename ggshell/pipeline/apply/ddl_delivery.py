@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ggshell.errors import ApplyError, ConnectionLostError
+from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.ddl_choices import DdlChoices
 from ggshell.pipeline.apply.ddl_parts import statement_of
 from ggshell.pipeline.apply.discard import Discarded, DiscardFile
@@ -92,14 +92,14 @@ class DdlDelivery:
         """Execute a statement after a savepoint; a refusal is rolled back to it."""
         refusal = self._target.execute_ddl(statement, self._names, self._noted)
         if refusal is not None and not refusal.transient and not self._target.rollback_to_savepoint():
-            raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
+            raise refusal.aborted()
         return refusal
 
     def _refused(self, span: BatchSpan, statement: DdlStatement, refusal: Refusal) -> AnsweredOperation:
         """Answer a refusal by DDLERROR."""
         if refusal.transient:
             self._target.rollback()
-            raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
+            raise refusal.aborted()
         answer = self._choices.errors.answer(refusal.state, statement, *self._scope(statement))
         header = span.pieces[0].header
         if self._whole.tries(header) < answer.retries:

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ggshell.errors import ConnectionLostError
 from ggshell.pipeline.apply import groups
 from ggshell.pipeline.apply.ddl_choices import ALL_AS_THEY_ARE, DdlChoices
 from ggshell.pipeline.apply.ddl_delivery import DdlDelivery
@@ -303,7 +302,7 @@ class Delivery:
             self._refused(refusal)
             refusal = self._target.set_savepoint()
             if refusal is not None:
-                raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
+                raise refusal.aborted()
         self._group.spans.clear()
         self._group.size = 0
 
@@ -460,7 +459,7 @@ class Delivery:
             if not refusal.transient or self._isolation.aborts(refusal, transaction):
                 break
         if refusal is not None and refusal.transient and not self._isolation.aborts(refusal, transaction):
-            raise ConnectionLostError(f"the target aborted a transaction {ATTEMPTS} times: {refusal.text}")
+            raise refusal.aborted(ATTEMPTS)
         answered = self._isolation.find(transaction, scope)
         # No single row is refused without an answer; a refusal now concerns rows together, or comes from the commit.
         refusal = self._finish(transaction, answered)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from typing import NamedTuple
 
-from ggshell.errors import ApplyError, ConnectionLostError
+from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.column_groups import without_comparisons
 from ggshell.pipeline.apply.conflicts import Answer
 from ggshell.pipeline.apply.discard import Discarded, DiscardFile
@@ -41,6 +42,61 @@ class IsolationScope(Enum):
     LARGE = auto()
 
 
+class _Handling(Enum):
+    """What becomes of a refused operation that is not applied in any form."""
+
+    DISCARD = auto()
+    IGNORE = auto()
+    SKIP = auto()
+    """Skipped by collision handling."""
+    REFUSE = auto()
+    """The transaction is rolled back; it is tried again, skipped as a whole, or ends the process."""
+
+
+def _handling(response: Response, *, skips: bool) -> _Handling:
+    """Return what a rule does with a refused operation; ``skips``: collision handling skips it if the rule does not."""
+    if response is Response.DISCARD:
+        return _Handling.DISCARD
+    if response is Response.IGNORE:
+        return _Handling.IGNORE
+    return _Handling.SKIP if skips else _Handling.REFUSE
+
+
+class _Refused(NamedTuple):
+    """An operation, the row ``row`` of a batch, with the target's refusal."""
+
+    batch: ChangeBatch
+    row: int
+    mapping: TableMapping
+    refusal: Refusal
+
+    @property
+    def io_type(self) -> int:
+        return int(self.batch.io_type[self.row])
+
+    @property
+    def place(self) -> TrailPosition:
+        return TrailPosition(self.batch.seqno, int(self.batch.rba[self.row]))
+
+    @property
+    def header(self) -> TransactionHeader:
+        pieces = self.batch.pieces
+        return next(piece.header for piece in pieces if piece.first <= self.row < piece.first + piece.count)
+
+    def answered(self, *, discarded: bool = False) -> AnsweredOperation:
+        """Return the operation for the statistics."""
+        return AnsweredOperation(self.mapping.source.name, self.mapping.target.name, self.io_type, discarded)
+
+
+def _operations(spans: Sequence[BatchSpan]) -> Iterator[tuple[BatchSpan, int, TableMapping]]:
+    """Yield the rows of the spans that have a target, each with its span and its mapping."""
+    for span in spans:
+        for row in range(span.first, span.last):
+            mapping = span.mappings.get(int(span.batch.table[row]))
+            if mapping is not None:
+                yield span, row, mapping
+
+
 class RefusalIsolation:
     """Applies the rows of a failed transaction one by one, after the target was rolled back, whole or to a savepoint."""
 
@@ -48,8 +104,6 @@ class RefusalIsolation:
         self._target = target
         self._discard = discard
         self.responses = responses
-        self._scope = IsolationScope.PART
-        self._verdict: Verdict | None = None
 
     def find(self, spans: Sequence[BatchSpan], scope: IsolationScope) -> list[AnsweredOperation]:
         """Apply rows one by one and return the operations that were not applied as they are; nothing is committed.
@@ -58,22 +112,17 @@ class RefusalIsolation:
         before each row. Raises ApplyError with the operation; the transaction is then rolled back. If an answer concerns
         the whole transaction, nothing of it is applied: it is skipped here, or TransactionAbortedError starts it again.
         """
-        self._scope = scope
-        self._verdict = None
         answered: list[AnsweredOperation] = []
         answering = self.responses.active
-        for span in spans:
-            for row in range(span.first, span.last):
-                mapping = span.mappings.get(int(span.batch.table[row]))
-                if mapping is None:
-                    continue
-                refusal = self._target.set_savepoint() if answering else None
-                refusal = refusal or self._target.apply_one(span.batch, row, mapping)
-                if refusal is not None:
-                    passed = self._answer(span.batch, row, mapping, refusal)
-                    answered += [passed] if passed is not None else []
-                    if self._verdict is not None:
-                        return self.pass_over(spans, self._verdict)
+        for span, row, mapping in _operations(spans):
+            refusal = self._target.set_savepoint() if answering else None
+            refusal = refusal or self._target.apply_one(span.batch, row, mapping)
+            if refusal is None:
+                continue
+            answer = self._answer(_Refused(span.batch, row, mapping, refusal), scope)
+            if isinstance(answer, Verdict):
+                return self.pass_over(spans, answer)
+            answered += [answer] if answer is not None else []
         return answered
 
     def pass_over(self, spans: Sequence[BatchSpan], verdict: Verdict) -> list[AnsweredOperation]:
@@ -82,26 +131,21 @@ class RefusalIsolation:
         A record that several MAP statements take is written once. Operations without an exceptions table go to the discard
         file. Raises ApplyError if an exceptions table refuses a row."""
         answered: list[AnsweredOperation] = []
-        told: set[int] = set()
         for span in spans:
-            batch = span.batch
-            for row in range(span.first, span.last):
-                mapping = span.mappings.get(int(batch.table[row]))
-                if mapping is None:
-                    continue
-                tells = verdict.response is Response.TRANSEXCEPTION
-                if tells and int(batch.rba[row]) not in told:
-                    others = self._exceptions(batch, row, mapping, verdict.refusal)
-                    self._tell(others)
-                    tells = bool(others)
-                if tells:
-                    told.add(int(batch.rba[row]))
-                elif self._discard is not None:
-                    self._discard.write(self._discarded(batch, row, mapping, verdict.refusal))
-                answered.append(
-                    AnsweredOperation(mapping.source.name, mapping.target.name, int(batch.io_type[row]), not tells)
-                )
-            told.clear()
+            written: set[int] = set()
+            for _, row, mapping in _operations([span]):
+                refused = _Refused(span.batch, row, mapping, verdict.refusal)
+                rba = refused.place.rba
+                is_exception = verdict.response is Response.TRANSEXCEPTION
+                if is_exception and rba not in written:
+                    rows = self._exceptions(refused)
+                    self._write_exception_rows(rows)
+                    is_exception = bool(rows)
+                if is_exception:
+                    written.add(rba)
+                else:
+                    self._write_discarded(refused)
+                answered.append(refused.answered(discarded=not is_exception))
         return answered
 
     def at_commit(self, spans: Sequence[BatchSpan], refusal: Refusal, scope: IsolationScope) -> list[AnsweredOperation]:
@@ -115,7 +159,7 @@ class RefusalIsolation:
         place = TrailPosition(batch.seqno, int(batch.rba[piece.first]))
         rule = self.responses.to(refusal)
         if refusal.transient and rule.response is not Response.TRANSABORT:
-            raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
+            raise refusal.aborted()
         verdict = self._whole_answer(rule, piece.header, refusal, scope)
         if verdict is not None:
             return self.pass_over(spans, verdict)
@@ -145,15 +189,13 @@ class RefusalIsolation:
         self.responses.whole.begin_again(header, verdict)
         return None
 
-    def _answer(
-        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
-    ) -> AnsweredOperation | None:
-        """Answer a refusal by the rules and return the skipped or changed operation.
+    def _answer(self, refused: _Refused, scope: IsolationScope) -> AnsweredOperation | Verdict | None:
+        """Answer a refusal by the rules; return the skipped or changed operation.
 
-        None if the row is applied after all, as it is or in another form, or if the whole transaction is to be skipped."""
-        io_type = int(batch.io_type[row])
-        operation = AnsweredOperation(mapping.source.name, mapping.target.name, io_type, False)
-        answer, refusal = self._resolve(batch, row, mapping, refusal)
+        None if the row is applied after all, as it is or in another form; a verdict if the whole transaction, which is
+        rolled back then, is to be skipped."""
+        operation = refused.answered()
+        answer, refused = self._resolve(refused)
         if answer is not None:
             operation = operation._replace(
                 applied=bool(answer.operations), conflict=answer.conflict, resolved=answer.resolved
@@ -162,35 +204,47 @@ class RefusalIsolation:
                 return operation
         discards = answer is not None and answer.discard
         if not discards:
-            found = self._in_another_form(batch, row, mapping, refusal)
-            if found is None:
+            remaining = self._in_another_form(refused)
+            if remaining is None:
                 return operation._replace(applied=True) if answer is not None else None
-            refusal = found
+            refused = remaining
+        return self._by_rule(refused, operation, scope, discards=discards)
+
+    def _by_rule(
+        self, refused: _Refused, operation: AnsweredOperation, scope: IsolationScope, *, discards: bool
+    ) -> AnsweredOperation | Verdict:
+        """Answer a refusal that remains by REPERROR; ``discards``: RESOLVECONFLICT discards the operation."""
+        refusal, mapping = refused.refusal, refused.mapping
         rule = self.responses.to(refusal, mapping)
         if refusal.transient and rule.response is not Response.TRANSABORT:
             self._target.rollback()
-            raise ConnectionLostError(f"the target aborted a transaction: {refusal.text}")
+            raise refusal.aborted()
         if rule.response is Response.EXCEPTION and not discards:
-            if self._told(batch, row, mapping, refusal):
+            if self._write_exceptions(refused):
                 return operation
             rule = self.responses.without_exceptions(mapping)
-        discards = discards or rule.response is Response.DISCARD
-        ignores = not discards and rule.response is Response.IGNORE
-        passes = discards or ignores or self.responses.is_left_out(io_type, refusal, mapping.target.name)
-        if not passes or not self._target.rollback_to_savepoint():
+        skips = self.responses.is_left_out(operation.io_type, refusal, mapping.target.name)
+        handling = _Handling.DISCARD if discards else _handling(rule.response, skips=skips)
+        if handling is _Handling.REFUSE:
+            return self._refuse(refused, rule, scope)
+        if not self._target.rollback_to_savepoint():
             self._target.rollback()
-            if not passes:
-                piece = next(piece for piece in batch.pieces if piece.first <= row < piece.first + piece.count)
-                self._verdict = self._whole_answer(rule, piece.header, refusal, self._scope)
-                if self._verdict is not None:
-                    return None
-            raise self._described(batch, row, mapping, refusal)
-        if discards and self._discard is not None:
-            self._discard.write(self._discarded(batch, row, mapping, refusal))
-        return operation._replace(discarded=discards, ignored=ignores)
+            raise self._described(refused)
+        if handling is _Handling.DISCARD:
+            self._write_discarded(refused)
+        return operation._replace(discarded=handling is _Handling.DISCARD, ignored=handling is _Handling.IGNORE)
 
-    def _in_another_form(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Refusal | None:
-        """Try to apply a refused row by RETRYOP or collision handling; return the last refusal, None if it is applied."""
+    def _refuse(self, refused: _Refused, rule: ErrorRule, scope: IsolationScope) -> Verdict:
+        """Roll the transaction back and return the verdict on it. Raises ApplyError if there is none."""
+        self._target.rollback()
+        verdict = self._whole_answer(rule, refused.header, refused.refusal, scope)
+        if verdict is None:
+            raise self._described(refused)
+        return verdict
+
+    def _in_another_form(self, refused: _Refused) -> _Refused | None:
+        """Try to apply a row by RETRYOP or collision handling; return it with the last refusal, None if it is applied."""
+        batch, row, mapping, refusal = refused
         rule = self.responses.to(refusal, mapping)
         attempts = (rule.retries or 0) if rule.response is Response.RETRYOP else 0
         others = self.responses.instead(batch, row, refusal, mapping.target.name)
@@ -211,58 +265,61 @@ class RefusalIsolation:
                 return None
             if not (refusal.state == UNIQUE and again.missing):
                 refusal = again  # otherwise another row has the unique value, and the first refusal names it
-        return refusal
+        return refused._replace(refusal=refusal)
 
-    def _resolve(
-        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
-    ) -> tuple[Answer | None, Refusal]:
+    def _resolve(self, refused: _Refused) -> tuple[Answer | None, _Refused]:
         """Resolve a refusal by RESOLVECONFLICT; return the answer and, if it is not resolved, the remaining refusal.
 
         The row may change between the refusal and its answer, so that the answer is refused too; the new conflict is then
         resolved in turn.
         """
         resolver = self.responses.resolver
-        if resolver is None or not resolver.knows(mapping):
-            return None, refusal
+        if resolver is None or not resolver.knows(refused.mapping):
+            return None, refused
         answer: Answer | None = None
         for _ in range(ATTEMPTS):
-            if refusal.transient or not self._target.rollback_to_savepoint():
+            if refused.refusal.transient or not self._target.rollback_to_savepoint():
                 break
-            found = resolver.answer(batch, row, mapping, refusal, self._target.fetch)
+            found = resolver.answer(*refused, self._target.fetch)
             if found is None:
                 break
             answer = found
             if not answer.resolved:
-                return answer, answer.refusal or refusal
-            operations = ((data, its) for data, its in answer.operations)
-            again = next((said for data, its in operations if (said := self._target.apply_one(data, 0, its))), None)
+                return answer, refused._replace(refusal=answer.refusal or refused.refusal)
+            again = self._first_refusal(answer.operations)
             if again is None:
-                return answer, refusal
-            refusal = again
-        return (answer._replace(resolved=False, operations=()) if answer is not None else None), refusal
+                return answer, refused
+            refused = refused._replace(refusal=again)
+        return (answer._replace(resolved=False, operations=()) if answer is not None else None), refused
 
-    def _told(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> bool:
+    def _first_refusal(self, operations: Sequence[tuple[ChangeBatch, TableMapping]]) -> Refusal | None:
+        """Apply operations until one is refused; None if all are applied."""
+        for operation, mapping in operations:
+            refusal = self._target.apply_one(operation, 0, mapping)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _write_exceptions(self, refused: _Refused) -> bool:
         """Write a refused operation to its exceptions table; False if it has none.
 
         Raises ApplyError if the exceptions table refuses it."""
-        others = self._exceptions(batch, row, mapping, refusal)
-        if not others or not self._target.rollback_to_savepoint():
+        rows = self._exceptions(refused)
+        if not rows or not self._target.rollback_to_savepoint():
             return False
-        self._tell(others)
+        self._write_exception_rows(rows)
         return True
 
-    def _exceptions(
-        self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal
-    ) -> Sequence[tuple[ChangeBatch, TableMapping]]:
+    def _exceptions(self, refused: _Refused) -> Sequence[tuple[ChangeBatch, TableMapping]]:
         exceptions = self.responses.exceptions
-        return exceptions.operations(batch, row, mapping, refusal) if exceptions is not None else ()
+        return exceptions.operations(*refused) if exceptions is not None else ()
 
-    def _tell(self, others: Sequence[tuple[ChangeBatch, TableMapping]]) -> None:
-        for operation, its_mapping in others:
-            again = self._target.apply_one(operation, 0, its_mapping)
-            if again is not None:
+    def _write_exception_rows(self, rows: Sequence[tuple[ChangeBatch, TableMapping]]) -> None:
+        for row, mapping in rows:
+            refusal = self._target.apply_one(row, 0, mapping)
+            if refusal is not None:
                 self._target.rollback()
-                raise self._described(operation, 0, its_mapping, again)
+                raise self._described(_Refused(row, 0, mapping, refusal))
 
     def _one_by_one(self, operations: Sequence[ChangeBatch], mapping: TableMapping) -> Refusal | None:
         for operation in operations:
@@ -271,17 +328,16 @@ class RefusalIsolation:
                 return refusal
         return None
 
-    def _described(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> ApplyError:
-        io_type = IoType(int(batch.io_type[row]))
-        place = TrailPosition(batch.seqno, int(batch.rba[row]))
+    def _described(self, refused: _Refused) -> ApplyError:
+        """Write a refused operation to the discard file, and return the error that ends the process."""
+        batch, row, mapping, refusal = refused
         before, after = row_values(batch, row, mapping.source)
-        target = mapping.target.name
-        word = operation_word(io_type)
         keys = {mapping.source.columns[index].name for index in mapping.key}
         found = [f"{name} = {_short(value)}" for name, value in before or after if name in keys]
         if len(found) > MOST_SHOWN:
             found[MOST_SHOWN:] = ["…"]
-        text = f"{word} on {target} ({', '.join(found) or 'no key'}) failed: {refusal.text}"
+        word = operation_word(refused.io_type)
+        text = f"{word} on {mapping.target.name} ({', '.join(found) or 'no key'}) failed: {refusal.text}"
         hint = (
             refusal.hint
             or "fix the target's row or the mapping, then START REPLICAT: it continues with this transaction"
@@ -289,21 +345,20 @@ class RefusalIsolation:
         if refusal.state == FOREIGN:
             hint = f"{hint}; {self._target.foreign_key_hint}"
         if self._discard is not None:
-            self._discard.write(self._discarded(batch, row, mapping, refusal))
+            self._write_discarded(refused)
             hint += f"; the row is in {self._discard.path}"
         code = refusal.code or ("OGG-01403" if refusal.missing else "OGG-01296")
-        return ApplyError(text, code=code, where=_where(place), hint=hint, place=place)
+        return ApplyError(text, code=code, where=_where(refused.place), hint=hint, place=refused.place)
 
-    def _discarded(self, batch: ChangeBatch, row: int, mapping: TableMapping, refusal: Refusal) -> Discarded:
+    def _write_discarded(self, refused: _Refused) -> None:
+        """Write a refused operation to the discard file, if there is one."""
+        if self._discard is None:
+            return
+        batch, row, mapping, refusal = refused
         before, after = row_values(batch, row, mapping.source)
-        return Discarded(
-            mapping.source.name,
-            mapping.target.name,
-            operation_word(int(batch.io_type[row])),
-            TrailPosition(batch.seqno, int(batch.rba[row])),
-            before,
-            after,
-            refusal.text,
+        word = operation_word(refused.io_type)
+        self._discard.write(
+            Discarded(mapping.source.name, mapping.target.name, word, refused.place, before, after, refusal.text)
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from ggshell.errors import ApplyError
+from ggshell.errors import ApplyError, ConnectionLostError
 from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
@@ -170,6 +170,11 @@ class Refusal(NamedTuple):
     def of(cls, error: ApplyError) -> Refusal:
         """Return the refusal of a record that cannot be applied to any row."""
         return cls(error.message, code=error.code, hint=error.hint)
+
+    def aborted(self, attempts: int = 1) -> ConnectionLostError:
+        """Return the error after which the process connects again and repeats what is not committed."""
+        times = f" {attempts} times" if attempts > 1 else ""
+        return ConnectionLostError(f"the target aborted a transaction{times}: {self.text}")
 
 
 Noted = Callable[[str, str], None]
