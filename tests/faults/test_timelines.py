@@ -16,7 +16,7 @@ from processes import until
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres.history import History
-from ggshell.connectors.postgres.log import PostgresLog
+from ggshell.connectors.postgres.log import CapturedRows, PostgresLog, SlotStart
 from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
 from ggshell.errors import CaptureError
 from ggshell.home.credential import CredentialStore
@@ -165,15 +165,18 @@ def test_another_cluster_is_refused(source: PostgresServer, north: str) -> None:
         connection.execute("CREATE PUBLICATION ggshell")
         connection.execute("SELECT pg_create_logical_replication_slot('ggs_ext1', 'pgoutput')")
         place = int(str(connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()[0]))  # type: ignore[index]
-    first = PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock())
+    start = SlotStart("ggs_ext1", place)
+    first = PostgresLog.open(north, start, CapturedRows(bool), SystemClock())
     first.close()
     with psycopg.connect(source.dsn(), replication="database", autocommit=True) as connection:  # type: ignore[call-overload]
         other = str(connection.execute("IDENTIFY_SYSTEM").fetchone()[0])
     assert first.history.system != other
     with pytest.raises(CaptureError, match="a different cluster"):
-        PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock(), known=History(other, 1))
+        PostgresLog.open(north, start._replace(known=History(other, 1)), CapturedRows(bool), SystemClock())
     with pytest.raises(CaptureError, match="switched to timeline 1, which left timeline 7 at a position that"):
-        PostgresLog.open(north, "ggs_ext1", place, bool, SystemClock(), known=first.history._replace(timeline=7))
+        PostgresLog.open(
+            north, start._replace(known=first.history._replace(timeline=7)), CapturedRows(bool), SystemClock()
+        )
 
 
 @pytest.fixture

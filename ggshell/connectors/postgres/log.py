@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import select
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,52 @@ SMALL_BYTES = 4096
 """Outside a stream, a read of fewer bytes has emptied the socket. Reading again would only add latency."""
 
 
+class SlotStart(NamedTuple):
+    """Where and how a slot is read.
+
+    ``durable``: the LSN up to which the trail and the checkpoint hold everything. ``begin``: the position at which capture
+    was asked to begin, None if transactions were captured before. ``known``: the server history that was captured so far.
+    ``holds``: the server keeps all the log that it keeps now, until ``confirm`` moves the position. ``streams``: open
+    transactions may arrive before their commit.
+    """
+
+    slot: str
+    durable: int
+    begin: int | None = None
+    known: History = UNKNOWN
+    holds: bool = False
+    streams: bool = True
+
+
+class CapturedRows(NamedTuple):
+    """Which rows are captured, and what of them.
+
+    ``keys``: the KEYCOLS. ``images``: which images are written for a table's rows. ``replicated``: what is captured of
+    transactions with a replication origin.
+    """
+
+    wanted: Callable[[TableName], bool]
+    keys: Keys = no_keys
+    images: Images = default_images
+    replicated: Replicated = NOTHING
+
+
+class LogWatches(NamedTuple):
+    """What reads the log apart from rows; messages for a missing one are ignored.
+
+    ``tables`` is notified of what is not captured. ``ddl``, ``sequences`` and ``truncates`` read the messages of DDL
+    statements, of sequences, and of truncated partitions.
+    """
+
+    tables: TableObserver | None = None
+    ddl: DdlWatch | None = None
+    sequences: SequenceWatch | None = None
+    truncates: TruncateWatch | None = None
+
+
+NO_WATCHES = LogWatches()
+
+
 class PostgresLog:
     """A replication connection that reads one slot."""
 
@@ -74,29 +120,30 @@ class PostgresLog:
         relations: Relations,
         start: int,
         clock: Clock,
-        observer: TableObserver,
-        ddl: DdlWatch | None = None,
-        sequences: SequenceWatch | None = None,
-        truncates: TruncateWatch | None = None,
-        replicated: Replicated = NOTHING,
+        watches: LogWatches,
+        replicated: Replicated,
+        *,
+        confirmed: int,
+        history: History,
     ) -> None:
+        """``start``: the LSN to read from; ``confirmed``: the one that the server may release its log up to."""
         self._wire = stream
         self._inbox = inbox
         self._frames = NO_FRAMES
         self._next = 0
         self._relations = relations
-        self._observer = observer
-        self._ddl = ddl
-        self._sequences = sequences
-        self._truncates = truncates or TruncateWatch(lambda *_: None)
+        self._observer = watches.tables or TableObserver()
+        self._ddl = watches.ddl
+        self._sequences = watches.sequences
+        self._truncates = watches.truncates or TruncateWatch(lambda *_: None)
         self._left_out: dict[int, list[partition_truncates.Noted]] = {}
         self._replicated = replicated
         self._taken = EVERYTHING  # of the transaction that is being received
         self._clock = clock
-        self.history = UNKNOWN
-        self._confirmed = start
+        self.history = history
+        self._confirmed = confirmed
         self._read = self._safe = self._end = start
-        self._told = self._since = clock.steady()
+        self._reported = self._since = clock.steady()
         self._lately = 0
         self.quiet = False
         self._current: OpenTransaction | None = None
@@ -106,58 +153,36 @@ class PostgresLog:
 
     @classmethod
     def open(
-        cls,
-        conninfo: str,
-        slot: str,
-        durable: int,
-        wanted: Callable[[TableName], bool],
-        clock: Clock,
-        keys: Keys = no_keys,
-        images: Images = default_images,
-        *,
-        holds: bool = False,
-        known: History = UNKNOWN,
-        streams: bool = True,
-        observer: TableObserver | None = None,
-        begin: int | None = None,
-        ddl: DdlWatch | None = None,
-        sequences: SequenceWatch | None = None,
-        truncates: TruncateWatch | None = None,
-        replicated: Replicated = NOTHING,
+        cls, conninfo: str, start: SlotStart, rows: CapturedRows, clock: Clock, watches: LogWatches = NO_WATCHES
     ) -> PostgresLog:
         """Open a slot for reading.
 
-        ``durable`` is the LSN up to which the trail and the checkpoint hold everything. ``keys`` are the KEYCOLS.
-        ``images`` says which images are written for a table's rows. ``holds`` makes the server keep all the log that it
-        keeps now, until ``confirm`` moves the position. ``known`` is the server history that was captured so far.
-        ``streams`` allows open transactions to arrive before their commit. ``observer`` is notified of what is not
-        captured. ``begin`` is the position at which capture was asked to begin. ``ddl`` reads the messages of DDL
-        statements, ``sequences`` those of sequences; without it they are ignored. ``truncates`` reads those of truncated
-        partitions. ``replicated`` says what is captured of transactions with a replication origin.
-
-        Raises CaptureError when the slot is lost, when it is ahead of ``durable`` (the rows between would be skipped
+        Raises CaptureError when the slot is lost, when it is ahead of ``start.durable`` (the rows between would be skipped
         silently), or when the server's history is not the known one; DatabaseError when the slot does not exist or is
         in use; ConnectionLostError when the server does not answer.
         """
-        truncates = truncates or TruncateWatch(lambda *_: None)
-        control, status = _checked(conninfo, slot, durable, truncates)
+        truncates = watches.truncates or TruncateWatch(lambda *_: None)
+        control, status = _checked(conninfo, start, truncates)
         connection = session.connect(conninfo, replication=True, program="ggshell extract")
-        streams = streams and replicated.streams
-        command = _command(slot, durable, connection.info.server_version, replicated.origin, streams=streams)
+        command = _command(start, connection.info.server_version, rows.replicated)
         try:
-            history = require_same_history(connection, known, durable, begin)
+            history = require_same_history(connection, start.known, start.durable, start.begin)
             stream, inbox = wire.start(connection, control, command)
         except GgsError:
             connection.close()
             control.close()
             raise
-        relations = Relations(control, wanted, keys, images)
-        observer = observer or TableObserver()
-        log = cls(stream, inbox, relations, durable, clock, observer, ddl, sequences, truncates, replicated)
-        log.history = history
-        if holds:
-            log._confirmed = status.confirmed
-        return log
+        return cls(
+            stream,
+            inbox,
+            Relations(control, rows.wanted, rows.keys, rows.images),
+            start.durable,
+            clock,
+            watches._replace(truncates=truncates),
+            rows.replicated,
+            confirmed=status.confirmed if start.holds else start.durable,
+            history=history,
+        )
 
     @property
     def state(self) -> LogState:
@@ -186,7 +211,7 @@ class PostgresLog:
     def confirm(self, position: int) -> None:
         """Report to the server what is durable here. This is also the keepalive that the server expects."""
         self._confirmed = max(self._confirmed, position)
-        self._tell()
+        self._send_status()
 
     def encode(self, runs: Iterable[MessageRun]) -> ChangeBatch | None:
         batch = encode_runs(runs)
@@ -229,8 +254,8 @@ class PostgresLog:
             self._lately += count
             if committed and committed[-1].transaction.count > most:
                 break
-        if now - self._told > STATUS_SECONDS:
-            self._tell()
+        if now - self._reported > STATUS_SECONDS:
+            self._send_status()
         return committed
 
     def _is_stream(self) -> bool:
@@ -303,37 +328,46 @@ class PostgresLog:
     def _control(self, kind: int, message: bytes, cache: TransactionCache) -> Committed | None:
         """Handle log data that is not a row: begins, ends and definitions."""
         self._read = max(self._read, int.from_bytes(message[1:9], "big"))
-        if kind == pgoutput.BEGIN:
-            self._begin, self._taken = pgoutput.begin(message), EVERYTHING
-            start = int.from_bytes(message[1:9], "big")
-            self._current = cache.begin(self._begin.xid, start, self._begin.time)
-        elif kind == pgoutput.COMMIT and self._begin is not None:
-            self._current = None
-            return self._commit(pgoutput.commit(message)._replace(xid=self._begin.xid), cache)
-        elif kind == pgoutput.ORIGIN and self._begin is not None and self._streaming is None:
+        handler = self._HANDLERS.get(kind)
+        return handler(self, message, cache) if handler is not None else None
+
+    def _begin_transaction(self, message: bytes, cache: TransactionCache) -> None:
+        self._begin, self._taken = pgoutput.begin(message), EVERYTHING
+        start = int.from_bytes(message[1:9], "big")
+        self._current = cache.begin(self._begin.xid, start, self._begin.time)
+
+    def _commit_transaction(self, message: bytes, cache: TransactionCache) -> Committed | None:
+        if self._begin is None:
+            return None
+        self._current = None
+        return self._commit(pgoutput.commit(message)._replace(xid=self._begin.xid), cache)
+
+    def _origin(self, message: bytes, cache: TransactionCache) -> None:
+        """Note that the transaction has a replication origin, and drop it unless such transactions are captured."""
+        if self._begin is not None and self._streaming is None:
             self._taken = self._replicated
             if not any(self._taken):
                 self._leave_out(self._begin.xid, cache)
-        elif kind == pgoutput.RELATION:
-            streaming = self._streaming
-            relation = pgoutput.relation(message, streamed=streaming is not None)
-            known = relation.relation in self._relations.shapes
-            self._relations.learn(relation, streaming.xid if streaming is not None else None)
-            if not known:
-                shape = self._relations.shapes[relation.relation]
-                self._observer.described(shape.definition.name, wanted=shape.wanted)
-        elif kind == pgoutput.STREAM_START:
-            xid, self._taken = int.from_bytes(message[pgoutput.PAYLOAD + 1 : pgoutput.PAYLOAD + 5], "big"), EVERYTHING
-            self._streaming = cache.begin(xid, int.from_bytes(message[1:9], "big"), self._clock.now())
-        elif kind == pgoutput.STREAM_STOP:
-            self._streaming = None
-        elif kind == pgoutput.STREAM_COMMIT:
-            return self._commit(pgoutput.stream_commit(message), cache)
-        elif kind == pgoutput.STREAM_ABORT:
-            self._abort(message, cache)
-        elif kind == pgoutput.MESSAGE:
-            self._note(message, cache)
-        return None
+
+    def _relation(self, message: bytes, cache: TransactionCache) -> None:
+        """Learn the columns of a table."""
+        streaming = self._streaming
+        relation = pgoutput.relation(message, streamed=streaming is not None)
+        known = relation.relation in self._relations.shapes
+        self._relations.learn(relation, streaming.xid if streaming is not None else None)
+        if not known:
+            shape = self._relations.shapes[relation.relation]
+            self._observer.described(shape.definition.name, wanted=shape.wanted)
+
+    def _stream_start(self, message: bytes, cache: TransactionCache) -> None:
+        xid, self._taken = int.from_bytes(message[pgoutput.PAYLOAD + 1 : pgoutput.PAYLOAD + 5], "big"), EVERYTHING
+        self._streaming = cache.begin(xid, int.from_bytes(message[1:9], "big"), self._clock.now())
+
+    def _stream_stop(self, message: bytes, cache: TransactionCache) -> None:
+        self._streaming = None
+
+    def _stream_commit(self, message: bytes, cache: TransactionCache) -> Committed | None:
+        return self._commit(pgoutput.stream_commit(message), cache)
 
     def _leave_out(self, xid: int, cache: TransactionCache) -> None:
         """Drop the rows of a transaction with a replication origin, such as a Replicat's, and treat it as empty."""
@@ -403,7 +437,7 @@ class PostgresLog:
         if self._ddl is not None:
             self._ddl.ended(xid)
 
-    def _abort(self, message: bytes, cache: TransactionCache) -> None:
+    def _stream_abort(self, message: bytes, cache: TransactionCache) -> None:
         first = pgoutput.PAYLOAD + 1
         xid, subxid = message[first : first + 4], message[first + 4 : first + 8]
         number = int.from_bytes(xid, "big")
@@ -417,6 +451,18 @@ class PostgresLog:
         elif number in cache.open:
             cache.open[number].abort(subxid)
 
+    _HANDLERS: ClassVar[Mapping[int, Callable[[PostgresLog, bytes, TransactionCache], Committed | None]]] = {
+        pgoutput.BEGIN: _begin_transaction,
+        pgoutput.COMMIT: _commit_transaction,
+        pgoutput.ORIGIN: _origin,
+        pgoutput.RELATION: _relation,
+        pgoutput.STREAM_START: _stream_start,
+        pgoutput.STREAM_STOP: _stream_stop,
+        pgoutput.STREAM_COMMIT: _stream_commit,
+        pgoutput.STREAM_ABORT: _stream_abort,
+        pgoutput.MESSAGE: _note,
+    }
+
     def _keepalive(self, message: Any) -> None:
         end, wanted = pgoutput.keepalive(message)
         self._end = max(self._end, end)
@@ -425,32 +471,33 @@ class PostgresLog:
             self._read = max(self._read, end)
             self._safe = max(self._safe, end)
         if wanted:
-            self._tell()
+            self._send_status()
 
-    def _tell(self) -> None:
-        self._told = self._clock.steady()
+    def _send_status(self) -> None:
+        self._reported = self._clock.steady()
         self._wire.send(pgoutput.standby_status(self._confirmed, self._clock.now()))
 
 
-def _command(slot: str, durable: int, version: int, origin: str, *, streams: bool) -> str:
-    """The command that starts to read a slot. ``origin``: which transactions the server sends, from version 16."""
+def _command(start: SlotStart, version: int, replicated: Replicated) -> str:
+    """The command that starts to read a slot; from version 16 on the server leaves out the transactions of other origins."""
     names_origin = version >= ORIGINS_SINCE
+    streams = start.streams and replicated.streams and names_origin
     options = {
         "proto_version": "4" if names_origin else "2",
         "publication_names": PUBLICATION,
-        "streaming": "on" if streams and names_origin else "off",
+        "streaming": "on" if streams else "off",
         "messages": "true",
-        **({"origin": origin} if names_origin else {}),
+        **({"origin": replicated.origin} if names_origin else {}),
     }
     arguments = ", ".join(f"{name} '{value}'" for name, value in options.items())
-    return f'START_REPLICATION SLOT "{slot}" LOGICAL {format_lsn(durable)} ({arguments})'
+    return f'START_REPLICATION SLOT "{start.slot}" LOGICAL {format_lsn(start.durable)} ({arguments})'
 
 
-def _checked(conninfo: str, slot: str, durable: int, truncates: TruncateWatch) -> tuple[Any, SlotStatus]:
+def _checked(conninfo: str, start: SlotStart, truncates: TruncateWatch) -> tuple[Any, SlotStatus]:
     """Connect, check the slot and prepare to read the messages of truncated partitions. Raises as ``PostgresLog.open``."""
     control = session.connect(conninfo, program="ggshell extract")
     try:
-        status = check_slot(control, slot, durable)
+        status = check_slot(control, start.slot, start.durable)
         truncates.begin(control)
     except GgsError:
         control.close()

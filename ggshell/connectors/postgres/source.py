@@ -10,7 +10,7 @@ from ggshell.connectors.ddl_choice import DdlChoice
 from ggshell.connectors.postgres import session, slot, trandata
 from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.history import History
-from ggshell.connectors.postgres.log import PostgresLog
+from ggshell.connectors.postgres.log import CapturedRows, LogWatches, PostgresLog, SlotStart
 from ggshell.connectors.postgres.open_transactions import open_transactions
 from ggshell.connectors.postgres.replicated import Replicated
 from ggshell.connectors.postgres.sequence_watch import SequenceWatch
@@ -114,43 +114,47 @@ class PostgresSource(SourceDatabase):
             held = uncaptured(connection, self._slot, after.csn.value) if first and after.csn == begin else None
         if held is not None:
             self._context.report.event(Severity.WARNING, UNCAPTURED_CODE, f"{held.text(self._context.group)}.")
-        durable = max(after.csn.value, read.csn if isinstance(read, LogPosition) else 0)
-        if after.csn == begin and self._context.checkpoint.options.at_csn == str(begin):
-            # The server skips transactions by the start of their commit records, but a CSN is the end of a commit record.
-            durable = read.csn if isinstance(read, LogPosition) and read.csn else status.confirmed if status else 0
-        now = self._context.checkpoint.begin.upper() == "NOW"
-        if now and durable == begin.value and status is not None and status.confirmed > durable:
-            # Nothing is captured yet: capture can only begin at the slot, which was created after ADD EXTRACT.
-            text = (
-                f"The slot begins at {Csn(status.confirmed)}, after BEGIN ({begin}): earlier changes are not captured."
-            )
-            self._context.report.event(
-                Severity.WARNING, "GGS-00537", f"{text} To avoid this, run REGISTER EXTRACT before ADD EXTRACT."
-            )
-            durable = status.confirmed
+        durable = self._durable_position(after, begin, status)
         self._streams = durable > self._whole_until
         log = PostgresLog.open(
             self._conninfo,
-            self._slot,
-            durable,
-            self._wanted,
+            SlotStart(
+                self._slot,
+                durable,
+                begin=begin.value if after.csn == begin else None,
+                known=self._history,
+                holds=self._parameters.log_retention > 0,
+                streams=self._streams,
+            ),
+            CapturedRows(self._wanted, self._keys, self._images, self._replicated),
             SystemClock(),
-            self._keys,
-            self._images,
-            holds=self._parameters.log_retention > 0,
-            known=self._history,
-            streams=self._streams,
-            observer=self._tables,
-            begin=begin.value if after.csn == begin else None,
-            ddl=self._ddl,
-            sequences=self._sequences,
-            truncates=TruncateWatch(self._context.report.event),
-            replicated=self._replicated,
+            LogWatches(self._tables, self._ddl, self._sequences, TruncateWatch(self._context.report.event)),
         )
         self._report_timeline(log.history)
         text = f"Capture begins after CSN {after.csn}, slot {self._slot}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         return log
+
+    def _durable_position(self, after: Completed, begin: Csn, status: slot.SlotStatus | None) -> int:
+        """Return the LSN up to which the trail and the checkpoint hold everything, so that the server may skip it.
+
+        ``after``: the last transaction in the trail. Reports that capture can only begin at the slot, if it was created
+        after the position at which capture should begin.
+        """
+        read = self._context.checkpoint.read.current
+        durable = max(after.csn.value, read.csn if isinstance(read, LogPosition) else 0)
+        confirmed = status.confirmed if status is not None else 0
+        if after.csn == begin and self._context.checkpoint.options.at_csn == str(begin):
+            # The server skips transactions by the start of their commit records, but a CSN is the end of a commit record.
+            durable = read.csn if isinstance(read, LogPosition) and read.csn else confirmed
+        now = self._context.checkpoint.begin.upper() == "NOW"
+        if not (now and durable == begin.value and confirmed > durable):
+            return durable
+        text = f"The slot begins at {Csn(confirmed)}, after BEGIN ({begin}): earlier changes are not captured."
+        self._context.report.event(
+            Severity.WARNING, "GGS-00537", f"{text} To avoid this, run REGISTER EXTRACT before ADD EXTRACT."
+        )
+        return confirmed
 
     def _report_timeline(self, history: History) -> None:
         """Report a new timeline that continues after everything that was captured."""

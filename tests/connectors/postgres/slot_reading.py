@@ -11,7 +11,7 @@ from batches import read_rows
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import session, slot, trandata
 from ggshell.connectors.postgres.ddl_watch import DdlWatch
-from ggshell.connectors.postgres.log import PostgresLog
+from ggshell.connectors.postgres.log import CapturedRows, LogWatches, PostgresLog, SlotStart
 from ggshell.connectors.postgres.truncate_watch import TruncateWatch
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.stream import Capture
@@ -35,7 +35,8 @@ def capturing(
     if ddl is not None:
         with session.connect(dsn) as connection:
             ddl.begin(connection)
-    source = PostgresLog.open(dsn, "ggs_ext1", start, wanted, SystemClock(), ddl=ddl, truncates=truncates)
+    watches = LogWatches(ddl=ddl, truncates=truncates)
+    source = PostgresLog.open(dsn, SlotStart("ggs_ext1", start), CapturedRows(wanted), SystemClock(), watches)
     capture = Capture(source, TransactionCache(limit, folder), Completed(Csn(after)))
     try:
         yield capture

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ggshell.clock import FakeClock, SystemClock
 from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
 from ggshell.connectors.postgres import checkpoint_sql, heartbeat, session, slot
-from ggshell.connectors.postgres.log import PostgresLog
+from ggshell.connectors.postgres.log import CapturedRows, PostgresLog, SlotStart
 from ggshell.connectors.postgres.target import PostgresTarget
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
@@ -75,7 +75,9 @@ class DeploymentEnd:
         wanted = processor.wanting(lambda _: False)
         with session.connect(self.dsn) as connection:
             end = session.current_position(connection)[0]
-        log = PostgresLog.open(self.dsn, slot.slot_name(self.name), self._start, wanted, SystemClock())
+        log = PostgresLog.open(
+            self.dsn, SlotStart(slot.slot_name(self.name), self._start), CapturedRows(wanted), SystemClock()
+        )
         capture = Capture(log, TransactionCache(1 << 20, self.folder), Completed(self._after))
         selection, found = Selection(wanted), list[ChangeBatch]()
         with contextlib.closing(capture):
