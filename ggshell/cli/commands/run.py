@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ggshell.cli import registrations, supervision
-from ggshell.cli import start_position as parse_start_position
+from ggshell.cli import start_position as start_positions
 from ggshell.cli.groups import (
     ANY,
     ER,
@@ -31,6 +32,15 @@ from ggshell.home.checkpoint import ReplicatKind
 
 _MANAGER = ("MANAGER", "MGR")
 Action = Callable[[View], list[str]]
+
+
+class StartOptions(NamedTuple):
+    """The options of START and RESTART that have an effect, as they are given; they are valid for one group only."""
+
+    atcsn: str = ""
+    aftercsn: str = ""
+    skiptransaction: bool = False
+    nofilterduptransactions: bool = False
 
 
 def _each(session: Session, kinds: Kinds, pattern: str, action: Action, *, running: bool | None = None) -> Message:
@@ -105,24 +115,21 @@ def start(
     Applied transactions are always skipped, so FILTERDUPTRANSACTIONS has no effect; NOFILTERDUPTRANSACTIONS clears them
     from the checkpoint table. DRYRUN reports what another position would skip, and starts nothing.
     """
-    if nofilterduptransactions and not dryrun:
+    options = StartOptions(atcsn, aftercsn, skiptransaction, nofilterduptransactions)
+    return _start_at(session, kinds, group_name, options, dry_run=dryrun)
+
+
+def _start_at(session: Session, kinds: Kinds, group_name: str, options: StartOptions, *, dry_run: bool) -> Message:
+    """Start groups, a single one at the position of the options if they name one."""
+    if options.nofilterduptransactions and not dry_run:
         _forget_applied(session, kinds, group_name)
-    asked = parse_start_position.parse_start_position(atcsn, aftercsn, skiptransaction)
-    if asked is not None or dryrun:
-        parse_start_position.require_one(group_name)
-        found = one(session, kinds, group_name)
-        if asked is not None and found.checkpoint.options.replicat_kind is ReplicatKind.LAKE:
-            _require_csn_for_lake(session, found, asked)
-        if dryrun:
-            wanted = asked or parse_start_position.kept_position(found)
-            place = parse_start_position.position_of(session, found, wanted)
-            skipped = parse_start_position.skipped_by_id(found, asked) if asked is not None else []
-            return Message(tuple(skipped or parse_start_position.told(session, found, place, wanted)), apart=True)
+    asked = start_positions.parse_start_position(options.atcsn, options.aftercsn, options.skiptransaction)
+    if asked is not None or dry_run:
+        found = _one_at(session, kinds, group_name, asked)
+        if dry_run:
+            return _dry_run(session, found, asked)
         if asked is not None:
-            # Keep no start position if the start cannot be carried out.
-            supervision.require_manager(session)
-            supervision.require_parameters(session, found)
-            parse_start_position.keep(session, found, asked)
+            _keep_position(session, found, asked)
     if kinds == ANY and group_name in _MANAGER:
         from ggshell.cli.commands.manager import start_manager
 
@@ -131,14 +138,38 @@ def start(
     if started:
         supervision.require_manager(session)  # report it once, not for each group of a wildcard
     if asked is None:
-        parse_start_position.forget_untaken(session, started)
+        start_positions.forget_untaken(session, started)
     loads = open_loads(session)
     if is_wildcard(group_name):
         done = _start_together(session, kinds, group_name)
     else:
         done = _each(session, kinds, group_name, lambda found: _start(session, found), running=False)
-    beyond = [note for each in started for note in parse_start_position.beyond_note(session, each, asked)]
+    beyond = [note for each in started for note in start_positions.beyond_note(session, each, asked)]
     return done._replace(notes=(*overtaken(session, started, loads), *beyond))
+
+
+def _one_at(session: Session, kinds: Kinds, name: str, asked: StartPosition | None) -> View:
+    """Return the one group that starts at a position. Raises UsageError for a wildcard, or if it cannot start there."""
+    start_positions.require_one(name)
+    found = one(session, kinds, name)
+    if asked is not None and found.checkpoint.options.replicat_kind is ReplicatKind.LAKE:
+        _require_csn_for_lake(session, found, asked)
+    return found
+
+
+def _dry_run(session: Session, found: View, asked: StartPosition | None) -> Message:
+    """Report what START would skip."""
+    wanted = asked or start_positions.kept_position(found)
+    place = start_positions.position_of(session, found, wanted)
+    skipped = start_positions.skipped_by_id(found, asked) if asked is not None else []
+    return Message(tuple(skipped or start_positions.told(session, found, place, wanted)), apart=True)
+
+
+def _keep_position(session: Session, found: View, asked: StartPosition) -> None:
+    """Keep a start position for the process, but not if the start cannot be carried out."""
+    supervision.require_manager(session)
+    supervision.require_parameters(session, found)
+    start_positions.keep(session, found, asked)
 
 
 def _require_csn_for_lake(session: Session, found: View, asked: StartPosition) -> None:
@@ -170,7 +201,7 @@ def _start_together(session: Session, kinds: Kinds, pattern: str) -> Message:
 
 def _forget_applied(session: Session, kinds: Kinds, pattern: str) -> None:
     """Make a Replicat apply transactions again that the trail repeats."""
-    parse_start_position.require_one(pattern)
+    start_positions.require_one(pattern)
     found = one(session, kinds, pattern)
     require_stopped(found, "repositioned")
     forget_applied(session, found)
@@ -228,22 +259,14 @@ def restart(
     nofilterduptransactions: bool = False,
 ) -> Message:
     """Run STOP and START; for a wildcard, only for groups that are running."""
-    if atcsn or aftercsn or skiptransaction or nofilterduptransactions:
-        parse_start_position.require_one(group_name)
+    options = StartOptions(atcsn, aftercsn, skiptransaction, nofilterduptransactions)
+    if any(options):
+        start_positions.require_one(group_name)
         found = one(session, kinds, group_name)
         supervision.require_parameters(session, found)
         if found.runs:
             stop(session, kinds, group_name=group_name)
-        return start(
-            session,
-            kinds,
-            group_name=group_name,
-            atcsn=atcsn,
-            aftercsn=aftercsn,
-            skiptransaction=skiptransaction,
-            filterduptransactions=filterduptransactions,
-            nofilterduptransactions=nofilterduptransactions,
-        )
+        return _start_at(session, kinds, group_name, options, dry_run=False)
 
     def action(found: View) -> list[str]:
         supervision.require_parameters(session, found)
