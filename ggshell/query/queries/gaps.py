@@ -106,8 +106,8 @@ def gaps(trails: QueriedTrails, pause: float = 3600.0, stands: Iterable[Stand] =
         about = [
             *_of_trail(trail, files, mine, faults, lost.get(trail)),
             *_opened(trail, files, trails.keys),
-            *_stood(trail, standing[trail]),
-            *_beside(trail, files, mine, pause),
+            *_continuable(trail, standing[trail]),
+            *_remarks(trail, files, mine, pause),
         ]
         found += _as_far_as_read(about)
     return found
@@ -176,19 +176,21 @@ def _of_trail(
         missing.append(TrailFinding("files", TrailState.GAP, _missing(numbers[-1] + 1, mark), trail, numbers[-1] + 1))
     size = counted(sum(each.size for each in files), "byte")
     whole = f"{counted(len(files), 'file')}, sequence {numbers[0]} to {numbers[-1]}, {size}"
-    yield from _told("files", missing, whole, trail)
+    yield from _or_good("files", missing, whole, trail)
     damage = [TrailFinding("damage", TrailState.GAP, fault, trail) for fault in faults]
     for file in files:
         if file.missing:
             text = f"{file.missing:,} bytes that were durable are missing: the file is cut off"
             damage.append(TrailFinding("damage", TrailState.GAP, text, trail, file.seqno, file.size - file.unread))
-    yield from _told("damage", damage, "every record matches its checksum and its position", trail)
-    yield from _told("continuity", list(_seams(files, rows)), "each file continues where the previous one ends", trail)
+    yield from _or_good("damage", damage, "every record matches its checksum and its position", trail)
+    yield from _or_good(
+        "continuity", list(_seams(files, rows)), "each file continues where the previous one ends", trail
+    )
     transactions = sum(row.transactions for of_file in rows.values() for row in of_file[:1])
     records = sum(row.records for of_file in rows.values() for row in of_file[:1])
     text = f"{counted(transactions, 'transaction')} with {counted(records, 'record')}; each one begins and ends"
-    yield from _told("transactions", list(_broken(files, rows)), text, trail)
-    yield from _told("csn", list(_disorder(files, rows)), "CSNs rise from transaction to transaction", trail)
+    yield from _or_good("transactions", list(_broken(files, rows)), text, trail)
+    yield from _or_good("csn", list(_disorder(files, rows)), "CSNs rise from transaction to transaction", trail)
 
 
 def _opened(trail: str, files: list[FileFacts], keys: Keys | None) -> list[TrailFinding]:
@@ -208,10 +210,10 @@ def _opened(trail: str, files: list[FileFacts], keys: Keys | None) -> list[Trail
         except GgsError as error:
             text = f"file {file.seqno} cannot be opened with this home's wallet: {error.message}"
             closed.append(TrailFinding("keys", TrailState.GAP, text, trail, file.seqno, 0))
-    return _told("keys", closed, f"{len(sealed):,} encrypted files open with this home's wallet", trail)
+    return _or_good("keys", closed, f"{len(sealed):,} encrypted files open with this home's wallet", trail)
 
 
-def _stood(trail: str, stands: list[Stand]) -> list[TrailFinding]:
+def _continuable(trail: str, stands: list[Stand]) -> list[TrailFinding]:
     """Check that each group can continue from its position. Empty without groups."""
     if not stands:
         return []
@@ -221,14 +223,14 @@ def _stood(trail: str, stands: list[Stand]) -> list[TrailFinding]:
         if stand.error is not None
     ]
     names = ", ".join(stand.group for stand in stands)
-    return _told("positions", stuck, f"{names}: each can continue from its position", trail)
+    return _or_good("positions", stuck, f"{names}: each can continue from its position", trail)
 
 
 def _missing(first: int, last: int) -> str:
     return f"file {first} is missing" if first == last else f"files {first} to {last} are missing"
 
 
-def _told(check: str, found: list[TrailFinding], good: str, trail: str) -> list[TrailFinding]:
+def _or_good(check: str, found: list[TrailFinding], good: str, trail: str) -> list[TrailFinding]:
     return found or [TrailFinding(check, TrailState.GOOD, good, trail)]
 
 
@@ -273,34 +275,48 @@ def _broken(files: list[FileFacts], rows: Mapping[int, list[_Row]]) -> Iterator[
     for number, file in enumerate(files):
         follows = number > 0 and files[number - 1].seqno == file.seqno - 1
         for row in rows.get(file.seqno, []):
-            place = (file.trail, row.seqno, row.rba, row.csn)
-            begins = row.trans_ind in _BEGINS
-            if row.earlier_ind is None:  # the file's first record
-                if begins and open_ is not None:
-                    yield _unended(open_)
-                elif not begins and follows and (open_ is None or open_.csn != row.csn):
-                    yield TrailFinding(
-                        "transactions", TrailState.GAP, f"transaction {row.xid} has no beginning", *place
-                    )
-                elif not begins and not follows:
-                    text = f"transaction {row.xid} began in a file that is missing"
-                    yield TrailFinding("transactions", TrailState.NOTE if number == 0 else TrailState.GAP, text, *place)
-            elif begins and row.earlier_ind not in _ENDS:
-                text = f"transaction {row.earlier_csn} does not end before this one begins"
-                yield TrailFinding("transactions", TrailState.GAP, text, *place)
-            elif not begins and (row.earlier_ind in _ENDS or row.csn != row.earlier_csn):
-                yield TrailFinding("transactions", TrailState.GAP, f"transaction {row.xid} has no beginning", *place)
+            if row.earlier_ind is None:
+                found = _first_record_fault(row, open_, follows=follows, first_file=number == 0)
+            else:
+                found = _later_record_fault(row)
+            if found is not None:
+                yield found
             if row.is_last:
                 open_ = None if row.trans_ind in _ENDS else row
     if open_ is not None:
         text = f"transaction {open_.xid} has not ended yet: it is being written, or the rest of it is missing"
-        yield TrailFinding("transactions", TrailState.NOTE, text, open_.trail, open_.seqno, open_.rba, open_.csn)
+        yield _fault(open_, text, TrailState.NOTE)
 
 
-def _unended(row: _Row) -> TrailFinding:
-    return TrailFinding(
-        "transactions", TrailState.GAP, f"transaction {row.xid} does not end", row.trail, row.seqno, row.rba, row.csn
-    )
+def _first_record_fault(row: _Row, open_: _Row | None, *, follows: bool, first_file: bool) -> TrailFinding | None:
+    """Return what is wrong with the transaction of a file's first record.
+
+    ``open_``: the last record of the file before it, if its transaction had not ended. ``follows``: the file before it is
+    present.
+    """
+    if row.trans_ind in _BEGINS:
+        return _fault(open_, f"transaction {open_.xid} does not end") if open_ is not None else None
+    if not follows:
+        state = TrailState.NOTE if first_file else TrailState.GAP
+        return _fault(row, f"transaction {row.xid} began in a file that is missing", state)
+    if open_ is None or open_.csn != row.csn:
+        return _fault(row, f"transaction {row.xid} has no beginning")
+    return None
+
+
+def _later_record_fault(row: _Row) -> TrailFinding | None:
+    """Return what is wrong with the transaction of a record that follows another one in its file."""
+    ended = row.earlier_ind in _ENDS
+    if row.trans_ind in _BEGINS:
+        text = f"transaction {row.earlier_csn} does not end before this one begins"
+        return None if ended else _fault(row, text)
+    if ended or row.csn != row.earlier_csn:
+        return _fault(row, f"transaction {row.xid} has no beginning")
+    return None
+
+
+def _fault(row: _Row, text: str, state: TrailState = TrailState.GAP) -> TrailFinding:
+    return TrailFinding("transactions", state, text, row.trail, row.seqno, row.rba, row.csn)
 
 
 def _disorder(files: list[FileFacts], rows: Mapping[int, list[_Row]]) -> Iterator[TrailFinding]:
@@ -321,7 +337,9 @@ def _disorder(files: list[FileFacts], rows: Mapping[int, list[_Row]]) -> Iterato
             last = (row.csn, row.xid)
 
 
-def _beside(trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], pause: float) -> Iterator[TrailFinding]:
+def _remarks(
+    trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], pause: float
+) -> Iterator[TrailFinding]:
     """Findings that are not gaps: restarts, bytes that are not durable, pauses."""
     for file in files:
         for rba in file.restarts:
@@ -333,7 +351,7 @@ def _beside(trail: str, files: list[FileFacts], rows: Mapping[int, list[_Row]], 
             yield TrailFinding("end", TrailState.NOTE, text, trail, file.seqno, file.size - file.unread)
     if not any(file.restarts for file in files):
         yield TrailFinding("restarts", TrailState.GOOD, "no writer continued after a restart", trail)
-    yield from _told(
+    yield from _or_good(
         "pauses", _pauses(rows, pause), f"no pause of {counted(round(pause), 'second')} or more between commits", trail
     )
 
