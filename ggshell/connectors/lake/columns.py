@@ -60,42 +60,61 @@ def evolved(definition: TableDefinition, held: HeldTable | None, rules: Rules, *
     numbers = {column.name: column.number for column in definition.columns if column.number}
     if held is None:
         return TableChange(definition, wanted.empty_table(), _NO_KEYS, numbers=numbers, key=key)
-    renamed, taken = _renamed(definition, held) if rules.renames else (), _taken(definition, held)
-    names = dict(renamed)
-    there = {names.get(field.name, field.name): field.type for field in plain(held.schema)}
-    others = pa.schema([field for field in wanted if field.name not in dict(taken)])
-    moved = _moved(others, there, _Values(held, names if has_rows else None), rules)
-    wanted = pa.schema([field.with_name(moved.get(field.name, field.name)) for field in wanted])
-    other = [field for field in wanted if there.get(field.name, field.type) != field.type]
-    widened = tuple(
-        field for field in other if field.name not in dict(taken) and rules.widens(there[field.name], field.type)
-    )
-    added = tuple(field for field in wanted if field.name not in there)
-    schema = pa.schema([*((name, _type(wanted, name, kind)) for name, kind in there.items()), *added])
-    numbers = {moved.get(name, name): number for name, number in numbers.items()}
-    used = set(numbers.values())
-    kept = {names.get(name, name): number for name, number in held.numbers.items() if number not in used}
+    renamed = _renamed(definition, held) if rules.renames else ()
+    reused = _reused(definition, held)
+    new_names, former_names = dict(renamed), dict(reused)
+    existing = {new_names.get(field.name, field.name): field.type for field in plain(held.schema)}
+    same = pa.schema([field for field in wanted if field.name not in former_names])
+    stored_as = _stored_as(same, existing, _Values(held, new_names if has_rows else None), rules)
+    wanted = pa.schema([field.with_name(stored_as.get(field.name, field.name)) for field in wanted])
+    added = tuple(field for field in wanted if field.name not in existing)
+    widened, changed = _retyped_columns(wanted, existing, former_names, rules)
+    without_values = (*added, *(wanted.field(name) for name, former in reused if not former))
     return TableChange(
         definition,
-        schema.empty_table(),
+        _after(existing, wanted).empty_table(),
         _NO_KEYS,
         added=added,
-        changed=tuple(field.name for field in other if field not in widened),
+        changed=changed,
         renamed=renamed,
         widened=widened,
-        dropped=tuple(name for name in there if name not in wanted.names and name not in moved),
-        moved=tuple(moved.items()),
-        filled=_filled(definition, moved, [*added, *(wanted.field(name) for name, former in taken if not former)]),
-        taken=taken,
-        numbers={**kept, **numbers},
+        dropped=tuple(name for name in existing if name not in wanted.names and name not in stored_as),
+        stored_as=tuple(stored_as.items()),
+        filled=_filled(definition, stored_as, without_values),
+        reused=reused,
+        numbers=_numbers(held, new_names, {stored_as.get(name, name): number for name, number in numbers.items()}),
         key=key,
     )
 
 
-def placed(columns: Sequence[ColumnTexts], moved: Mapping[str, str]) -> tuple[ColumnTexts, ...]:
+def _retyped_columns(
+    wanted: pa.Schema, existing: Mapping[str, pa.DataType], reused: Mapping[str, str], rules: Rules
+) -> tuple[tuple[pa.Field, ...], tuple[str, ...]]:
+    """The columns whose type becomes a wider one in place, and the names of those whose type changes otherwise."""
+    retyped = [field for field in wanted if existing.get(field.name, field.type) != field.type]
+    widened = tuple(
+        field for field in retyped if field.name not in reused and rules.widens(existing[field.name], field.type)
+    )
+    return widened, tuple(field.name for field in retyped if field not in widened)
+
+
+def _after(existing: Mapping[str, pa.DataType], wanted: pa.Schema) -> pa.Schema:
+    """The columns of a table after a change: those that it has, in the wanted types, and then new ones."""
+    kept = [(name, wanted.field(name).type if name in wanted.names else kind) for name, kind in existing.items()]
+    return pa.schema([*kept, *(field for field in wanted if field.name not in existing)])
+
+
+def _numbers(held: HeldTable, new_names: Mapping[str, str], numbers: Mapping[str, int]) -> dict[str, int]:
+    """The source's numbers of a table's columns: the present ones, and those of columns that the source has dropped."""
+    used = set(numbers.values())
+    kept = {new_names.get(name, name): number for name, number in held.numbers.items() if number not in used}
+    return {**kept, **numbers}
+
+
+def placed(columns: Sequence[ColumnTexts], stored_as: Mapping[str, str]) -> tuple[ColumnTexts, ...]:
     """Columns with the names that they have in the lake."""
     return tuple(
-        each._replace(column=each.column._replace(name=moved.get(each.column.name, each.column.name)))
+        each._replace(column=each.column._replace(name=stored_as.get(each.column.name, each.column.name)))
         for each in columns
     )
 
@@ -107,12 +126,12 @@ def values_of(column: pa.Array, field: pa.Field) -> tuple[pa.Array, bool]:
 
 
 def _filled(
-    definition: TableDefinition, moved: Mapping[str, str], added: Sequence[pa.Field]
+    definition: TableDefinition, stored_as: Mapping[str, str], added: Sequence[pa.Field]
 ) -> Mapping[str, pa.Scalar]:
     """The values of added columns in earlier rows, if the trail has them and the types hold them."""
     fields, found = {field.name: field for field in added}, {}
     for column in definition.columns:
-        field = fields.get(moved.get(column.name, column.name))
+        field = fields.get(stored_as.get(column.name, column.name))
         if field is not None and column.missing is not None:
             values, lossy = values_of(pa.array([column.missing], pa.string()), field)
             if not lossy:
@@ -133,7 +152,7 @@ def earlier_rows(held: HeldTable, keys: pa.Array | None, change: TableChange) ->
     """Rows of a table by key, or all rows (None), in the columns that it has after a change."""
     rows = held_rows(held, keys, {})
     columns = dict(zip(rows.column_names, rows.columns, strict=True))
-    names = {new: old for old, new in change.renamed} | dict(change.taken)
+    names = {new: old for old, new in change.renamed} | dict(change.reused)
     wanted = [(field.name, names.get(field.name, field.name)) for field in change.rows.schema]
     found = pa.table({name: columns[former] for name, former in wanted if former in columns})
     return with_filled(retyped(found, change.rows.schema), change.filled)
@@ -177,23 +196,23 @@ class _Values:
         return not lossy
 
 
-def _moved(wanted: pa.Schema, there: Mapping[str, pa.DataType], values: _Values, rules: Rules) -> dict[str, str]:
+def _stored_as(wanted: pa.Schema, existing: Mapping[str, pa.DataType], values: _Values, rules: Rules) -> dict[str, str]:
     """The columns whose values have a column of another name in the lake, because theirs has another type."""
     found = {}
     for field in wanted:
-        kind = there.get(field.name, field.type)
+        kind = existing.get(field.name, field.type)
         if kind == field.type or rules.widens(kind, field.type) or is_wider(kind, field.type):
             continue
-        name = _free_name(field, wanted, there)
-        if name in there or not (field.type == pa.string() or values.fit(field.name, field.type)):
+        name = _free_name(field, wanted, existing)
+        if name in existing or not (field.type == pa.string() or values.fit(field.name, field.type)):
             found[field.name] = name
     return found
 
 
-def _free_name(field: pa.Field, wanted: pa.Schema, there: Mapping[str, pa.DataType]) -> str:
+def _free_name(field: pa.Field, wanted: pa.Schema, existing: Mapping[str, pa.DataType]) -> str:
     """The name of a column for the values of a type: always the same one, so that no record of it is necessary."""
     name = f"{field.name}_{re.sub('[^a-z0-9]+', '_', spark_type(field.type)).strip('_')}"
-    while name in wanted.names or there.get(name, field.type) != field.type:
+    while name in wanted.names or existing.get(name, field.type) != field.type:
         name += "_"
     return name
 
@@ -209,7 +228,7 @@ def _renamed(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, s
     )
 
 
-def _taken(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:
+def _reused(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:
     """The columns with the name that another one has in the lake, and what they are called there, if they are there.
 
     Also columns whose own name there is taken in this way.
@@ -231,7 +250,3 @@ def _schema(definition: TableDefinition, fit: Callable[[pa.DataType], pa.DataTyp
         )
     own = [(column.name, fit(arrow_type(column.type_name))) for column in definition.columns]
     return pa.schema([(KEY, pa.string()), *own])
-
-
-def _type(schema: pa.Schema, name: str, otherwise: pa.DataType) -> pa.DataType:
-    return schema.field(name).type if name in schema.names else otherwise

@@ -207,8 +207,8 @@ def _column_messages(change: TableChange) -> list[str]:
     name, found = change.definition.name, []
     if change.changed:
         found.append(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
-    if change.taken:
-        names = ", ".join(new for new, _ in change.taken)
+    if change.reused:
+        names = ", ".join(new for new, _ in change.reused)
         found.append(f"Rewriting {name}: {names} is another column than before: the rows have its own values.")
     if change.rekeyed:
         found.append(f"Rewriting {name}: its key has changed to {', '.join(each.name for each in change.key)}.")
@@ -223,7 +223,7 @@ def _column_messages(change: TableChange) -> list[str]:
     found += [
         f"Column {old} of {name} has another type at the source, which does not hold all values in the lake: "
         f"column {new} has the new values."
-        for old, new in change.moved
+        for old, new in change.stored_as
     ]
     found += [
         f"Column {each} of {name} has values that its type in the lake does not hold: they are NULL, and the log has them."

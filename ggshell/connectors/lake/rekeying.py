@@ -16,13 +16,13 @@ from ggshell.query.values import texts
 from ggshell.types import TableName
 
 
-def rekeyed(rows: pa.Table, name: TableName, key: Sequence[KeyColumn], moved: Mapping[str, str]) -> pa.Table:
+def rekeyed(rows: pa.Table, name: TableName, key: Sequence[KeyColumn], stored_as: Mapping[str, str]) -> pa.Table:
     """Rows with the texts of another key. Deleted rows whose text another row has keep theirs.
 
-    ``moved``: the names of columns that have another one in the lake. Raises ApplyError if the values of a row do not
+    ``stored_as``: the names of columns that have another one in the lake. Raises ApplyError if the values of a row do not
     identify it.
     """
-    columns = [moved.get(each.name, each.name) for each in key]
+    columns = [stored_as.get(each.name, each.name) for each in key]
     arrays = [rows[column].combine_chunks() for column in columns]
     kinds = [each.type for each in arrays]
     deleted = rows[DELETED].combine_chunks().fill_null(False) if DELETED in rows.column_names else None

@@ -39,11 +39,11 @@ def table_change(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rul
 def _table_step(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rules) -> TableChange:
     last = parts[-1]
     change = evolved(last.definition, held, rules, has_rows=not parts[0].cleared)
-    moved, schema = dict(change.moved), change.rows.schema
-    parts = [each._replace(columns=placed(aligned(each, last)[0].columns, moved)) for each in parts]
+    stored_as, schema = dict(change.stored_as), change.rows.schema
+    parts = [each._replace(columns=placed(aligned(each, last)[0].columns, stored_as)) for each in parts]
     keys = _keys(held, [each.definition for each in parts])
     change = change._replace(rekeyed=len(keys) > 1)
-    if held is None or change.rekeyed or change.changed or change.taken or parts[0].cleared:
+    if held is None or change.rekeyed or change.changed or change.reused or parts[0].cleared:
         return _whole(parts, keys, held, change)
     effects = parts[0]
     bases, before = _needed(effects, schema), schema.empty_table()
@@ -57,7 +57,7 @@ def _whole(
     parts: Sequence[NetEffects], keys: Sequence[Sequence[KeyColumn]], held: HeldTable | None, change: TableChange
 ) -> TableChange:
     """The change of a table that is rewritten."""
-    schema, moved, nulled = change.rows.schema, dict(change.moved), dict[str, None]()
+    schema, stored_as, nulled = change.rows.schema, dict(change.stored_as), dict[str, None]()
     rows = schema.empty_table()
     if held is not None and (DELETED in schema.names or not parts[0].cleared):
         rows = earlier_rows(held, None, change)
@@ -67,7 +67,7 @@ def _whole(
             rows = _marked(rows) if DELETED in schema.names else schema.empty_table()
         key = key_columns(effects.definition) or known
         if not is_same_key(key, known):
-            rows, known = rekeyed(rows, effects.definition.name, key, moved), key
+            rows, known = rekeyed(rows, effects.definition.name, key, stored_as), key
         laid = _laid(rows, effects, schema)
         nulled |= dict.fromkeys(laid.nulled)
         rows = pa.concat_tables([rows.filter(pc.invert(pc.is_in(rows[KEY], effects.key))), laid.rows])
@@ -82,10 +82,10 @@ def version_change(parts: Sequence[VersionChanges], held: HeldTable | None, rule
 def _version_step(parts: Sequence[VersionChanges], held: HeldTable | None, rules: Rules) -> TableChange:
     joined = joined_versions(parts)
     change = evolved(joined.changes.definition, held, rules)
-    moved, schema = dict(change.moved), change.rows.schema
+    stored_as, schema = dict(change.stored_as), change.rows.schema
     keys = _keys(held, [each.changes.definition for each in parts])
     change = change._replace(rekeyed=len(keys) > 1)
-    is_rewritten = bool(change.changed or change.taken) or change.rekeyed
+    is_rewritten = bool(change.changed or change.reused) or change.rekeyed
     every = is_rewritten or bool((joined.changes.io_type == int(IoType.PURGE_DATA)).any())
     touched = pa.concat_arrays([joined.changes.old, joined.changes.new]).unique()
     before = schema.empty_table()
@@ -97,9 +97,9 @@ def _version_step(parts: Sequence[VersionChanges], held: HeldTable | None, rules
     present, rows = before.filter(is_present), list[pa.Table]()
     replaced = pa.concat_arrays([touched, present[KEY].combine_chunks()]).unique()
     nulled, known = dict[str, None](), keys[0]
-    for key, part in _of_one_key(parts, joined, moved):
+    for key, part in _of_one_key(parts, joined, stored_as):
         if key and not is_same_key(key, known):
-            present, known = rekeyed(present, change.definition.name, key, moved), key
+            present, known = rekeyed(present, change.definition.name, key, stored_as), key
         found = versions(present, part)
         rows.append(found.closed)
         present = found.present
@@ -113,10 +113,10 @@ def _version_step(parts: Sequence[VersionChanges], held: HeldTable | None, rules
 
 
 def _of_one_key(
-    parts: Sequence[VersionChanges], joined: VersionChanges, moved: Mapping[str, str]
+    parts: Sequence[VersionChanges], joined: VersionChanges, stored_as: Mapping[str, str]
 ) -> list[tuple[tuple[KeyColumn, ...], VersionChanges]]:
     """The changes, with the columns of the table, in parts that end where the key of the table changes."""
-    changes = joined.changes._replace(columns=placed(joined.changes.columns, moved))
+    changes = joined.changes._replace(columns=placed(joined.changes.columns, stored_as))
     joined, found, first = joined._replace(changes=changes), list[tuple[tuple[KeyColumn, ...], int]](), 0
     for each in parts:
         key = key_columns(each.changes.definition)

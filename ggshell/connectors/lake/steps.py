@@ -82,10 +82,10 @@ def _followed(held: HeldTable | None, first: TableChange, second: TableChange, r
         changed=changed,
         renamed=tuple((old, new) for old, new in final.items() if old != new),
         widened=widened,
-        moved=tuple({**dict(first.moved), **dict(second.moved)}.items()),
+        stored_as=tuple({**dict(first.stored_as), **dict(second.stored_as)}.items()),
         nulled=tuple(dict.fromkeys([*first.nulled, *second.nulled])),
         filled={**filled, **second.filled},
-        taken=tuple(dict.fromkeys([*first.taken, *second.taken])),
+        reused=tuple(dict.fromkeys([*first.reused, *second.reused])),
         rekeyed=first.rekeyed or second.rekeyed,
     )
 

@@ -55,12 +55,12 @@ class TableChange(NamedTuple):
     whose earlier rows go, which include the keys of ``rows`` and may be absent from the table; ``cleared``: all earlier rows
     go. ``added``: columns that the table does not have yet; ``renamed``: (old, new) names; ``widened``: columns, with their
     new names, whose type becomes a wider one; ``changed``: the names of columns whose type changes otherwise (then the table
-    is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``moved``: (source's,
-    lake's) names of columns whose type does not hold the earlier values. ``nulled``: columns with a value that their type
-    cannot hold. ``filled``: the values of added columns in the earlier rows, which are all rewritten; other added columns are
-    NULL there. ``taken``: (name, former name) of columns that have the name that another one had, with the values of the
-    latter name or, if it is empty, of none; then the table is rewritten. ``rekeyed``: the table has another key now.
-    ``numbers`` and ``key``: as in ``HeldTable``.
+    is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``stored_as``:
+    (source's, lake's) names of columns whose type does not hold the earlier values. ``nulled``: columns with a value that
+    their type cannot hold. ``filled``: the values of added columns in the earlier rows, which are all rewritten; other added
+    columns are NULL there. ``reused``: (name, former name) of columns that have the name that another one had, with the
+    values of the latter name or, if it is empty, of none; then the table is rewritten. ``rekeyed``: the table has another
+    key now. ``numbers`` and ``key``: as in ``HeldTable``.
     """
 
     definition: TableDefinition
@@ -72,10 +72,10 @@ class TableChange(NamedTuple):
     renamed: tuple[tuple[str, str], ...] = ()
     widened: tuple[pa.Field, ...] = ()
     dropped: tuple[str, ...] = ()
-    moved: tuple[tuple[str, str], ...] = ()
+    stored_as: tuple[tuple[str, str], ...] = ()
     nulled: tuple[str, ...] = ()
     filled: Mapping[str, pa.Scalar] = MappingProxyType({})
-    taken: tuple[tuple[str, str], ...] = ()
+    reused: tuple[tuple[str, str], ...] = ()
     rekeyed: bool = False
     numbers: Mapping[str, int] = MappingProxyType({})
     key: tuple[KeyColumn, ...] = ()
