@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ggshell.errors import TrailError
@@ -20,6 +20,7 @@ from ggshell.logdump.answers import (
     RecordTypes,
     Shown,
     Tally,
+    TransactionSize,
 )
 from ggshell.logdump.filters import Filters
 from ggshell.record.definition import TableDefinition
@@ -48,31 +49,37 @@ def json_lines(answer: Answer) -> str:
     return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in _objects(answer))
 
 
-def _objects(answer: Answer) -> Iterator[dict[str, Any]]:
-    if isinstance(answer, Shown):
-        yield _record(answer)
-    elif isinstance(answer, Lost):
-        yield _lost(answer)
-    elif isinstance(answer, Facts):
-        yield dict(answer.pairs)
-    elif isinstance(answer, Differences):
-        for what, left, right in answer.found:
-            yield {"what": what, "first_rba": answer.first, "first": left, "second_rba": answer.second, "second": right}
-    elif isinstance(answer, Counted):
-        yield _counted(answer)
-    elif isinstance(answer, Lines):
-        yield {"lines": list(answer.lines)}
-    elif isinstance(answer, LargeTransactions):
-        yield from (
-            {"xid": each.xid, "records": each.records, "bytes": each.size, "rba": each.rba}
-            for each in answer.transactions
-        )
-    elif isinstance(answer, FilterList):
-        yield _filters(answer.filters)
-    elif isinstance(answer, RecordTypes):
-        yield from ({"number": number, "name": name} for number, name in answer.types)
-    elif isinstance(answer, Dumped):
-        yield {"rba": answer.rba, "length": len(answer.data), "data": answer.data.hex()}
+def _objects(answer: Answer) -> Iterable[dict[str, Any]]:
+    match answer:
+        case Shown():
+            return [_record(answer)]
+        case Lost():
+            return [_lost(answer)]
+        case Facts():
+            return [dict(answer.pairs)]
+        case Differences():
+            return _differences(answer)
+        case Counted():
+            return [_counted(answer)]
+        case Lines():
+            return [{"lines": list(answer.lines)}]
+        case LargeTransactions():
+            return map(_transaction, answer.transactions)
+        case FilterList():
+            return [_filters(answer.filters)]
+        case RecordTypes():
+            return ({"number": number, "name": name} for number, name in answer.types)
+        case Dumped():
+            return [{"rba": answer.rba, "length": len(answer.data), "data": answer.data.hex()}]
+
+
+def _differences(answer: Differences) -> Iterator[dict[str, Any]]:
+    for what, left, right in answer.found:
+        yield {"what": what, "first_rba": answer.first, "first": left, "second_rba": answer.second, "second": right}
+
+
+def _transaction(found: TransactionSize) -> dict[str, Any]:
+    return {"xid": found.xid, "records": found.records, "bytes": found.size, "rba": found.rba}
 
 
 def _filters(filters: Filters) -> dict[str, Any]:
