@@ -56,34 +56,52 @@ def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
 
     A remote trail before every RMTHOST belongs to the first one: it is never meant to be written here.
     """
-    encryption: Encryption | None = None
-    host: RemoteHost | None = None
-    result: list[TrailStatement] = []
-    hostless: set[int] = set()
+    reader = _Reader()
     for item in found:
-        if host is None and item.name in ("RMTTRAIL", "RMTFILE", "RMTTASK"):
-            hostless.add(len(result))
+        reader.read(item)
+    return tuple(reader.statements)
+
+
+class _Reader:
+    """Reads the lines of a file in order: a trail takes the encryption and the RMTHOST that are in effect at its line."""
+
+    def __init__(self) -> None:
+        self.statements: list[TrailStatement] = []
+        self._encryption: Encryption | None = None
+        self._host: RemoteHost | None = None
+
+    def read(self, item: Parameter) -> None:
+        """Read one parameter; those that do not concern trails have no effect."""
         if item.name == "ENCRYPTTRAIL":
-            encryption = encryption_of(item)
+            self._encryption = encryption_of(item)
         elif item.name == "NOENCRYPTTRAIL":
-            encryption = None
+            self._encryption = None
         elif item.name == "RMTHOST":
-            host = remote_host(item)
-            result = [each._replace(host=host) if at in hostless else each for at, each in enumerate(result)]
-            hostless.clear()
+            self._take_host(remote_host(item))
         elif item.name == "RMTTASK":
-            result.append(_task(item, host))
+            self.statements.append(_task(item, self._host))
         elif item.name in ("EXTTRAIL", "RMTTRAIL"):
-            remote = item.name == "RMTTRAIL"
-            release = item.args.get("format", ("", ""))[1]
-            receiving = host if remote else None
-            result.append(TrailStatement(item.args["trail"], release, encryption, host=receiving, remote=remote))
+            self._add(item, item.args["trail"], None)
         elif item.name in ("EXTFILE", "RMTFILE"):
             rules = FileRules(item.name == "RMTFILE", item.args.get("megabytes", 2000), "purge" in item.args)
-            release = item.args.get("format", ("", ""))[1]
-            receiving = host if rules.remote else None
-            result.append(TrailStatement(item.args["file"], release, encryption, rules, receiving, rules.remote))
-    return tuple(result)
+            self._add(item, item.args["file"], rules)
+
+    def _take_host(self, host: RemoteHost) -> None:
+        """Use a host from here on, and for the remote trails above the first one."""
+        if self._host is None:
+            self.statements = [each._replace(host=host) if each.remote else each for each in self.statements]
+        self._host = host
+
+    def _add(self, item: Parameter, trail: str, rules: FileRules | None) -> None:
+        remote = item.name.startswith("RMT")
+        host = self._host if remote else None
+        self.statements.append(TrailStatement(trail, _release(item), self._encryption, rules, host, remote))
+
+
+def _release(item: Parameter) -> str:
+    """The release of FORMAT RELEASE, empty for the newest."""
+    release: str = item.args.get("format", ("", ""))[1]
+    return release
 
 
 def task_trail(group: str) -> str:
@@ -94,8 +112,7 @@ def task_trail(group: str) -> str:
 def _task(item: Parameter, host: RemoteHost | None) -> TrailStatement:
     """The trail of RMTTASK. RMTHOST may follow it."""
     group = str(item.args["group"]).upper()
-    release = item.args.get("format", ("", ""))[1]
-    return TrailStatement(task_trail(group), release, None, FileRules(True, purge=True, task=group), host, True)
+    return TrailStatement(task_trail(group), _release(item), None, FileRules(True, purge=True, task=group), host, True)
 
 
 def idle_encryption(found: Iterable[Parameter]) -> tuple[Parameter, ...]:
