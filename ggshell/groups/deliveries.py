@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,8 +20,9 @@ from ggshell.pipeline.apply.adaptive import AdaptiveDelivery
 from ggshell.pipeline.apply.applier import Answers, Applier, NamingApplier, Turns
 from ggshell.pipeline.apply.checkpoint_table import names_gone
 from ggshell.pipeline.apply.coordinated import LARGE_THREAD, CoordinatedDelivery
+from ggshell.pipeline.apply.counters import Counted, OperationCounters
 from ggshell.pipeline.apply.ddl_barrier import DdlBarrier
-from ggshell.pipeline.apply.delivery import Counted, Delivery
+from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.group_delivery import GroupDelivery
 from ggshell.pipeline.apply.groups import AnsweredOperation
@@ -187,7 +188,7 @@ def _appliers(
     mapper: Mapper,
     row: CheckpointRow,
     numbers: Iterator[int],
-    counters: _Counters,
+    counters: OperationCounters,
     answers: Answers,
     turns: Turns | None,
 ) -> list[NamingApplier]:
@@ -267,14 +268,7 @@ def _rule_of(mapper: Mapper, rules: Sequence[tuple[str, str, ThreadRule]], table
     return next((rule for _, target, rule in rules if matches(target, mapping.target.name)), ThreadRule())
 
 
-class _Counters(NamedTuple):
-    counted: Counted
-    discarded: Counted
-    ignored: Counted
-    conflicts: Callable[[AnsweredOperation], None]
-
-
-def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
+def _counters(setup: ReplicatSetup, *, shared: bool = False) -> OperationCounters:
     """Return the functions that count operations; with ``shared`` they hold a lock, because several threads call them."""
     statistics = setup.context.statistics
 
@@ -282,7 +276,7 @@ def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
         statistics.conflict(operation.source, operation.target, operation.conflict or "", resolved=operation.resolved)
 
     if not shared:
-        return _Counters(statistics.add, statistics.discard, statistics.ignore, conflict)
+        return OperationCounters(statistics.add, statistics.discard, statistics.ignore, conflict)
     lock = threading.Lock()
 
     def one_at_a_time(count: Counted) -> Counted:
@@ -296,7 +290,7 @@ def _counters(setup: ReplicatSetup, *, shared: bool = False) -> _Counters:
         with lock:
             conflict(operation)
 
-    return _Counters(
+    return OperationCounters(
         one_at_a_time(statistics.add),
         one_at_a_time(statistics.discard),
         one_at_a_time(statistics.ignore),
@@ -309,7 +303,7 @@ def _delivery(
     target: Target,
     mapper: Mapper,
     position: CheckpointRow,
-    counters: _Counters,
+    counters: OperationCounters,
     *,
     applier: bool = False,
     whole_jobs: bool = False,
@@ -320,13 +314,10 @@ def _delivery(
         mapper,
         group_operations=1 << 30 if whole_jobs else parameters.group_operations,
         max_operations=None if setup.kind is not ReplicatKind.CLASSIC else parameters.max_operations,
-        counted=counters.counted,
+        counters=counters,
         discard=setup.discard,
         truncates=parameters.truncates,
         responses=setup.responses,
-        discarded=counters.discarded,
-        ignored=counters.ignored,
-        conflicts=counters.conflicts,
         position=position,
         applier=applier,
         ddl=ddl_choices(setup.parameters, setup.context.report),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ggshell.pipeline.apply import groups
+from ggshell.pipeline.apply.counters import NO_COUNTERS, OperationCounters
 from ggshell.pipeline.apply.ddl_choices import ALL_AS_THEY_ARE, DdlChoices
 from ggshell.pipeline.apply.ddl_delivery import DdlDelivery
 from ggshell.pipeline.apply.ddl_parts import is_ddl
@@ -16,11 +17,11 @@ from ggshell.pipeline.apply.groups import AnsweredOperation, BatchSpan, Mappings
 from ggshell.pipeline.apply.mapping import Mapper
 from ggshell.pipeline.apply.refusal_isolation import IsolationScope, RefusalIsolation
 from ggshell.pipeline.apply.responses import Responses
+from ggshell.pipeline.apply.split_transactions import SplitTransaction
 from ggshell.pipeline.apply.target import CheckpointRow, Refusal, Target
 from ggshell.record.change import ChangeBatch
 from ggshell.record.operation import NO_OPERATIONS, IoType
 from ggshell.record.transaction import TransactionPiece
-from ggshell.types import TableName, TrailPosition
 
 GROUP_BYTES = 32 << 20
 """A group is committed when its rows reach this size in bytes, however few they are, because it is kept in memory."""
@@ -30,8 +31,6 @@ MARK_BYTES = 8 << 20
 
 ATTEMPTS = 4
 """How often a transaction is tried that the target aborts (deadlock, serialization failure, lock timeout)."""
-
-Counted = Callable[[TableName, TableName, int, int], None]
 
 
 class Delivery:
@@ -63,31 +62,25 @@ class Delivery:
         *,
         group_operations: int = 1000,
         max_operations: int | None = None,
-        counted: Counted | None = None,
         discard: DiscardFile | None = None,
         position: CheckpointRow | None = None,
         truncates: bool = True,
         responses: Responses | None = None,
-        discarded: Counted | None = None,
-        ignored: Counted | None = None,
-        conflicts: Callable[[AnsweredOperation], None] | None = None,
+        counters: OperationCounters = NO_COUNTERS,
         applier: bool = False,
         ddl: DdlChoices = ALL_AS_THEY_ARE,
     ) -> None:
         """Prepare delivery.
 
         ``position``: where to start if the target has no checkpoint row; ``truncates``: False for IGNORETRUNCATES;
-        ``conflicts``: counts the conflicts of committed transactions; ``applier``: the delivery of an applier, which gets
-        transactions in any order and whose target records the id of each."""
+        ``applier``: the delivery of an applier, which gets transactions in any order and whose target records the id of
+        each."""
         self._target = target
         self._mapper = mapper
         self._group_operations = max(1, group_operations)
         self._max_operations = max_operations
-        self._counted = counted
+        self._counters = counters
         self._ignored = NO_OPERATIONS if truncates else frozenset({int(IoType.PURGE_DATA)})
-        self._discards = discarded
-        self._ignores = ignored
-        self._conflicts = conflicts
         self._applier = applier
         self._isolation = RefusalIsolation(target, discard, responses or Responses())
         self._ddl = DdlDelivery(target, mapper, discard, self._isolation.responses, ddl)
@@ -133,7 +126,7 @@ class Delivery:
         if is_ddl(batch):
             self._feed_ddl(BatchSpan(batch, pieces, {}))
             return
-        self._first = False
+        self._nothing_fed = False
         batch = groups.without_operations(
             batch, [self._mapper.ignored(table) | self._ignored for table in batch.tables]
         )
@@ -194,9 +187,8 @@ class Delivery:
         self._unconfirmed: deque[TransactionGroup] = deque()
         self._held: list[BatchSpan] = []
         self._large = False
-        self._begin: TrailPosition | None = None
-        self._done = 0
-        self._first = True
+        self._split = SplitTransaction()
+        self._nothing_fed = True
         self._last = self.applied
         self._accepted: AcceptedTransactions = AcceptedTransactions(
             None if self._applier else self.applied, forgetful=self._applier
@@ -266,18 +258,18 @@ class Delivery:
 
     def _feed_ddl(self, span: BatchSpan) -> None:
         """Execute a DDL statement in its place; the rows before it in its transaction are held or applied."""
-        first, self._first = self._first, False
+        is_first, self._nothing_fed = self._nothing_fed, False
         if self._ddl.outside(span):
             self.flush()
-            self._close_ddl(span, self._ddl.execute_outside(span, again=first))
+            self._close_ddl(span, self._ddl.execute_outside(span, again=is_first))
             self._commit()
             self._await_answers()
             return
         if self._max_operations is not None:
-            self._enter_split(span.batch, span.pieces[0])
+            self._split.enter(span.batch, span.pieces[0], self._last)
             self._commit()
             self._await_answers()
-            self._done += 1
+            self._split.add(1)
         if not self._large:
             self._open_alone()
         self._apply_large(ends=False)
@@ -311,27 +303,18 @@ class Delivery:
     ) -> None:
         """Apply transactions with a limit on operations per target transaction; longer ones are split (guarantee 2)."""
         for whole in pieces:
-            self._enter_split(batch, whole)
+            self._split.enter(batch, whole, self._last)
             rest = whole
             while True:
                 room = limit - self._group.operations
                 part = rest if rest.count <= room else groups.head(rest, room)
-                self._done += part.count
+                self._split.add(part.count)
                 self._take(batch, (part,), mappings)
                 if self._group.operations >= (min(limit, self._group_operations) if part.ends else limit):
                     self._commit()
                 if part is rest:
                     break
                 rest = groups.without(rest, part.count)
-
-    def _enter_split(self, batch: ChangeBatch, whole: TransactionPiece) -> None:
-        if whole.begins:
-            self._begin, self._done = groups.begin_of(batch, whole), 0
-        elif self._begin is None:
-            # The beginning was applied before a restart; the checkpoint row holds its position.
-            self._begin = self._last.position if self._last is not None else groups.begin_of(batch, whole)
-            split = self._last.split if self._last is not None else None
-            self._done = split.operations if split is not None else 0
 
     def _take(self, batch: ChangeBatch, pieces: Sequence[TransactionPiece], mappings: Mappings) -> None:
         for span in groups.contiguous(batch, pieces, mappings):
@@ -351,20 +334,12 @@ class Delivery:
         if latest is None:
             return
         group, self._group = self._group, TransactionGroup()
-        group.boundary = self._last = self._boundary(group.spans or [latest])
+        group.boundary = self._last = self._split.boundary(group.spans or [latest], self._last)
         self._unconfirmed.append(group)
         refusal = self._target.commit(group.boundary, self._ids(group.spans or [latest]))
         self._read_answers()
         if refusal is not None:
             self._refused(refusal)
-
-    def _boundary(self, spans: Sequence[BatchSpan]) -> CheckpointRow:
-        last = spans[-1]
-        if last.ends or self._begin is None:
-            return groups.boundary(spans, self._last)
-        whole = [span for span in groups.transactions(spans) if span[-1].ends]
-        before = groups.boundary([part for parts in whole for part in parts], self._last) if whole else self._last
-        return groups.split_boundary(self._begin, last.pieces[-1], self._done, before)
 
     def _ids(self, spans: Sequence[BatchSpan]) -> tuple[str, ...]:
         """Return the ids of the transactions that end in the spans, for a target that records them."""
@@ -386,16 +361,7 @@ class Delivery:
             group = self._unconfirmed.popleft()
             self.applied = group.boundary
             self.operations += group.operations
-            if self._counted is not None:
-                for (source, target, io_type), number in group.counts.items():
-                    self._counted(source, target, io_type, number)
-            for operation in group.answered:
-                if self._discards is not None and operation.discarded:
-                    self._discards(operation.source, operation.target, operation.io_type, 1)
-                if self._ignores is not None and operation.ignored:
-                    self._ignores(operation.source, operation.target, operation.io_type, 1)
-                if self._conflicts is not None and operation.conflict is not None:
-                    self._conflicts(operation)
+            self._counters.add(group)
 
     def _refused(self, refusal: Refusal) -> None:
         """Find the refused operation among everything sent since the last answer (guarantee 4)."""
@@ -482,7 +448,7 @@ class Delivery:
         for span in transaction:
             group.add(span)
         group.leave_out(answered)
-        group.boundary = self._boundary(transaction)
+        group.boundary = self._split.boundary(transaction, self._last)
         refusal = self._target.commit(group.boundary, self._ids(transaction)) or self._target.await_answers()
         if refusal is None:
             self._unconfirmed.append(group)

@@ -27,6 +27,7 @@ from ggshell.clock import FakeClock
 from ggshell.connectors.postgres import applier_session, checkpoint_sql, session
 from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, GgsError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import group_key
+from ggshell.pipeline.apply.counters import OperationCounters
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
@@ -204,7 +205,7 @@ def test_guarantee_5_statistics_count_confirmed_rows(replicats: Replicats) -> No
         assert (str(source), str(target)) == ("hr.t", "public.t")
         counts[io_type] += number
 
-    replicat = replicats.start(group=2, counted=counted)
+    replicat = replicats.start(group=2, counters=OperationCounters(counted))
     replicat.feed(trail([Tx(1, [insert(1), insert(2)]), Tx(2, [update(1, "y")]), Tx(3, [insert(1), delete(2)])])[0])
     with pytest.raises(ApplyError):
         replicat.flush()

@@ -14,6 +14,7 @@ from ggshell.connectors.postgres import session
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply import delivery as deliveries
 from ggshell.pipeline.apply import groups
+from ggshell.pipeline.apply.counters import OperationCounters
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response
 from ggshell.pipeline.apply.responses import Responses
@@ -34,9 +35,11 @@ def deliver(replicats: Replicats, transactions: list[Tx], responses: Responses, 
     replicat = replicats.start(
         group=3,
         responses=responses,
-        counted=lambda _, __, io_type, number: counts.update({IoType(io_type).name: number}),
-        discarded=lambda _, __, ___, number: counts.update({"discards": number}),
-        ignored=lambda _, __, ___, number: counts.update({"ignores": number}),
+        counters=OperationCounters(
+            applied=lambda _, __, io_type, number: counts.update({IoType(io_type).name: number}),
+            discarded=lambda _, __, ___, number: counts.update({"discards": number}),
+            ignored=lambda _, __, ___, number: counts.update({"ignores": number}),
+        ),
         **options,  # type: ignore[arg-type]
     )
     for batch in trail(transactions, rows_a_batch=4):

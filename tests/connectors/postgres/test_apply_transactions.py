@@ -22,6 +22,7 @@ from ggshell.connectors.postgres import session
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply import delivery as delivery_module
 from ggshell.pipeline.apply import groups
+from ggshell.pipeline.apply.counters import OperationCounters
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
@@ -106,9 +107,8 @@ def test_foreign_keys_hold_in_commit_order_and_tables_are_truncated_together(rep
 
 def test_truncates_can_be_ignored(replicats: Replicats) -> None:
     counts: Counter[int] = Counter()
-    replicat = replicats.start(
-        truncates=False, counted=lambda _s, _t, io_type, number: counts.update({io_type: number})
-    )
+    counters = OperationCounters(applied=lambda _s, _t, io_type, number: counts.update({io_type: number}))
+    replicat = replicats.start(truncates=False, counters=counters)
     replicat.feed(trail([Tx(1, [insert(1), truncate()]), Tx(2, [truncate(), insert(2)])])[0])
     replicat.flush()
     assert identities(replicats) == [1, 2]

@@ -14,6 +14,7 @@ from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import session
 from ggshell.connectors.postgres.target import TRIGGER_FIRES
 from ggshell.errors import ApplyError, TransactionAbortedError
+from ggshell.pipeline.apply.counters import OperationCounters
 from ggshell.pipeline.apply.ddl_choices import DdlChoices
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.error_rules import DEFAULT, ErrorRule, Response
@@ -54,9 +55,11 @@ def test_an_error_is_ignored_or_discarded_alone(
         limit=limit,
         discard=discard,
         ddl=errors(response, "42701"),
-        counted=lambda _s, _t, io_type, number: found.update({"ddl": number if io_type == IoType.DDL else 0}),
-        discarded=lambda _s, _t, io_type, number: found.update({"discards": number}),
-        ignored=lambda _s, _t, io_type, number: found.update({"ignores": number}),
+        counters=OperationCounters(
+            applied=lambda _s, _t, io_type, number: found.update({"ddl": number if io_type == IoType.DDL else 0}),
+            discarded=lambda _s, _t, io_type, number: found.update({"discards": number}),
+            ignored=lambda _s, _t, io_type, number: found.update({"ignores": number}),
+        ),
     )
     feed(replicat, trail(TRANSACTIONS, rows_a_batch=3))
     assert query(replicats, "SELECT count(*), count(c) FROM t") == [(3, 2)]

@@ -14,6 +14,7 @@ from ggshell.connectors.postgres import session
 from ggshell.errors import ApplyError, TransactionAbortedError
 from ggshell.pipeline.apply import delivery as deliveries
 from ggshell.pipeline.apply import groups
+from ggshell.pipeline.apply.counters import OperationCounters
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.error_rules import ErrorRule, ErrorRules, Response
@@ -174,8 +175,7 @@ def test_a_large_transaction_is_read_again_to_be_skipped_as_a_whole(
     replicat = replicats.start(
         responses=Responses([ErrorRule("23505", response)]),
         discard=discard,
-        counted=count("applied"),
-        discarded=count("discards"),
+        counters=OperationCounters(applied=count("applied"), discarded=count("discards")),
     )
     assert deliver(replicat, large) == [0.0]
     assert rows(replicats) == [1, 2]

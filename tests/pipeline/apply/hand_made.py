@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from batches import Row, Tx, make_batch
 
 from ggshell.connectors.postgres.target import PostgresTarget
+from ggshell.pipeline.apply.counters import NO_COUNTERS, OperationCounters
 from ggshell.pipeline.apply.ddl_choices import ALL_AS_THEY_ARE, DdlChoices
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
@@ -168,12 +169,10 @@ class Replicats:
         *,
         limit: int | None = None,
         discard: DiscardFile | None = None,
-        counted: Callable[[TableName, TableName, int, int], None] | None = None,
+        counters: OperationCounters = NO_COUNTERS,
         rules: Sequence[MapRule] = (MapRule("hr.*", "public.*"),),
         truncates: bool = True,
         responses: Responses | None = None,
-        discarded: Callable[[TableName, TableName, int, int], None] | None = None,
-        ignored: Callable[[TableName, TableName, int, int], None] | None = None,
         ddl: DdlChoices = ALL_AS_THEY_ARE,
         options: SessionOptions = PLAIN_SESSION,
     ) -> Delivery:
@@ -184,12 +183,10 @@ class Replicats:
             Mapper(rules, self.target.describe),
             group_operations=group,
             max_operations=limit,
-            counted=counted,
+            counters=counters,
             discard=discard,
             truncates=truncates,
             responses=responses,
-            discarded=discarded,
-            ignored=ignored,
             ddl=ddl,
         )
         delivery.start()

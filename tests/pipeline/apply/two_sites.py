@@ -16,6 +16,7 @@ from pipeline.apply.memory_target import MemoryTarget
 
 from ggshell.connectors.postgres.rows import RelationTable, encode_row
 from ggshell.pipeline.apply.conflicts import Resolver
+from ggshell.pipeline.apply.counters import OperationCounters
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response
 from ggshell.pipeline.apply.groups import AnsweredOperation
@@ -85,7 +86,7 @@ class Site:
             group_operations=group,
             position=CheckpointRow(BEGIN, None),
             responses=responses,
-            conflicts=self.answered.append,
+            counters=OperationCounters(conflicts=self.answered.append),
         )
 
     @property
