@@ -57,7 +57,7 @@ def answered(trails: QueriedTrails, answer: QueryAnswer, empty: str = "") -> Lis
     notes = unread(trails)
     if empty and not answer.rows:
         return Listing(answer.columns, answer.rows, "", notes, (NotFoundError(empty),))
-    return Listing(answer.columns, answer.rows, told(answer), notes)
+    return Listing(answer.columns, answer.rows, answer_text(answer), notes)
 
 
 def unread(trails: QueriedTrails) -> tuple[Note, ...]:
@@ -67,7 +67,7 @@ def unread(trails: QueriedTrails) -> tuple[Note, ...]:
     return tuple(Note("GGS-00710", text) for text in unread_notes(trails.files))
 
 
-def told(answer: QueryAnswer) -> str:
+def answer_text(answer: QueryAnswer) -> str:
     """Format an answer as text: a table, the number of rows, and the engine that answered."""
     count = f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}"
     table = table_text(answer.columns, answer.rows)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from ggshell.errors import CaptureError
-from ggshell.home.events import Severity
+from ggshell.home.events import ReportEvent, Severity
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.record.ddl import DdlStatement
 from ggshell.record.ddl_responses import DdlResponse
@@ -38,7 +38,7 @@ class DdlChoice:
         parameters: ExtractParameters,
         selects: Callable[[TableName], bool],
         counter: DdlCounter,
-        tell: Callable[[Severity, str, str], None],
+        report_event: ReportEvent,
     ) -> None:
         """``selects``: whether TABLE selects a name."""
         self._rules = parameters.ddl or DdlRules()
@@ -48,7 +48,7 @@ class DdlChoice:
         self._skips = parameters.ddl_errors.skips_at_start
         self._selects = selects
         self._counter = counter
-        self._tell = tell
+        self._report_event = report_event
 
     def takes(self, statement: DdlStatement) -> bool:
         """Whether the parameter DDL selects a statement; it is neither counted nor reported."""
@@ -84,4 +84,4 @@ class DdlChoice:
         if self._reports or always:
             text = " ".join(statement.text.split())
             shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-            self._tell(Severity.INFO, "GGS-00585", f"{statement.tag}, scope {scope}, {what}: {shown}")
+            self._report_event(Severity.INFO, "GGS-00585", f"{statement.tag}, scope {scope}, {what}: {shown}")

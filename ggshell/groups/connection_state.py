@@ -82,7 +82,7 @@ def answer_while_waiting(context: GroupContext, state: ConnectionState) -> None:
     )
     receivers = ", ".join(each.receiver.partition("?")[0] for each in checkpoint.write if each.is_elsewhere)
 
-    def told() -> dict[str, Any]:
+    def status() -> dict[str, Any]:
         status = f"Waiting for {receivers}" if receivers else "Starting"
         remote = state.answer() if receivers else {}
         return {"status": status, "read": read, "write": written(checkpoint.write), "slot": {}, **remote}
@@ -92,7 +92,7 @@ def answer_while_waiting(context: GroupContext, state: ConnectionState) -> None:
         return {**_waiting_lag(context, checkpoint, progress), "obstacles": waits}
 
     context.verb("GETLAG", lambda _: lag(), live=lambda _: lag())
-    context.verb("STATUS", lambda _: told(), live=lambda _: told())
+    context.verb("STATUS", lambda _: status(), live=lambda _: status())
     context.verb("ROLLOVER", lambda _: roll_when_opened(context))
     context.reporting.roll_trail(lambda: roll_when_opened(context))
 

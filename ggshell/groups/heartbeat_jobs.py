@@ -42,7 +42,7 @@ class _Entry:
     def __init__(self, database: HeartbeatDatabase) -> None:
         self.database = database
         self.due = 0.0
-        self.told = ""
+        self.reported = ""
 
 
 class HeartbeatJobs:
@@ -52,13 +52,13 @@ class HeartbeatJobs:
         self,
         find: Callable[[Iterable[str]], list[HeartbeatDatabase]],
         clock: Clock,
-        tell: Callable[[Event], None],
+        report: Callable[[Event], None],
         rules: Callable[[], LagRules] = LagRules,
     ) -> None:
         """``find`` returns the databases that are not among the given names."""
         self._find = find
         self._clock = clock
-        self._tell = tell
+        self._report = report
         self._rules = rules
         self._entries: dict[str, _Entry] = {}
         self._next_check = self._next_lag = clock.steady()
@@ -97,11 +97,11 @@ class HeartbeatJobs:
                 self._judge(*entry.database.lags())
         except GgsError as error:
             entry.due = self._clock.steady() + RETRY_SECONDS
-            if error.message != entry.told:
-                entry.told = error.message
-                self._tell((Severity.WARNING, error.code, f"Heartbeat jobs of {entry.database.name}: {error}"))
+            if error.message != entry.reported:
+                entry.reported = error.message
+                self._report((Severity.WARNING, error.code, f"Heartbeat jobs of {entry.database.name}: {error}"))
             return
-        entry.told = ""
+        entry.reported = ""
         entry.due = self._clock.steady() + (LONGEST_WAIT if wait is None else min(LONGEST_WAIT, max(0.0, wait)))
 
     def _judge(self, lags: list[Lag], frequency: float) -> None:
@@ -110,7 +110,7 @@ class HeartbeatJobs:
             severity = None if seconds is None else judge(self._rules(), seconds)
             if severity is not None:
                 way = f"from {lag.beat.remote_database} to {lag.beat.local_database} ({lag.incoming.path})"
-                self._tell((severity, "OGG-00976", f"Heartbeat lag {way} is {seconds:.3f} seconds."))
+                self._report((severity, "OGG-00976", f"Heartbeat lag {way} is {seconds:.3f} seconds."))
 
 
 def late_seconds(lag: Lag, frequency: float) -> float | None:

@@ -60,7 +60,7 @@ class ReplicatHeartbeats:
         self._settings = settings
         self._archive = _archive(context) if settings.archive else None
         self._waiting: deque[tuple[Csn, Beat]] = deque()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._database = ""
         self._applied: CheckpointRow | None = None
         self.processor = hops.dropping_processor(self._refuse)
@@ -150,17 +150,17 @@ class ReplicatHeartbeats:
     def _look_at_clocks(self, beat: Beat, received: int) -> None:
         wrong = negative_parts(parts_of(beat, received))
         if wrong:
-            told = ", ".join(f"{name} {seconds:.6f} s" for name, seconds in wrong)
+            differences = ", ".join(f"{name} {seconds:.6f} s" for name, seconds in wrong)
             self._warn(
                 "GGS-00652",
-                f"A heartbeat of {beat.remote_database} shows a negative lag ({told}): the hosts' clocks differ.",
+                f"A heartbeat of {beat.remote_database} shows a negative lag ({differences}): the hosts' clocks differ.",
                 key=f"{beat.remote_database} {[name for name, _ in wrong]}",
             )
 
     def _warn(self, code: str, text: str, key: str = "") -> None:
         """Report a warning once, even if it applies to every heartbeat."""
-        if (key or code) not in self._told:
-            self._told.add(key or code)
+        if (key or code) not in self._reported:
+            self._reported.add(key or code)
             self._context.report.event(Severity.WARNING, code, text)
 
 

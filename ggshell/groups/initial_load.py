@@ -164,7 +164,7 @@ class _InitialLoad:
         """Load all tables, or stop early if a stop is requested."""
         database, user, version = source.facts()
         self._facts.update(DBNAME=database, DBUSER=user, DBVERSION=version)
-        self._tell("GGS-00550", "Initial load: waiting for a snapshot of the source.")
+        self._report("GGS-00550", "Initial load: waiting for a snapshot of the source.")
         copy = source.snapshot(self._context.group, self._wait)
         if copy is None:
             return
@@ -193,16 +193,18 @@ class _InitialLoad:
         )
         for name in copy.left_out([table.pattern for table in self._parameters.tables], self._wanted):
             text = f"Table {name} is UNLOGGED and is not loaded: its later changes are not in the log."
-            self._tell("GGS-00539", f"{text} Run ALTER TABLE {name} SET LOGGED, or copy it manually.", Severity.WARNING)
+            self._report(
+                "GGS-00539", f"{text} Run ALTER TABLE {name} SET LOGGED, or copy it manually.", Severity.WARNING
+            )
         begins = tuple(self._begins(outputs).items())
         self._state = LoadState(str(copy.csn), copy.time, len(tables), file=self._first_file(outputs), begins=begins)
         self._save(copy.csn)
         text = f"Initial load: the snapshot contains every transaction up to CSN {copy.csn} ({local_text(copy.time)})."
-        self._tell("GGS-00551", f"{text} The load begins in trail file {self._state.file}.")
+        self._report("GGS-00551", f"{text} The load begins in trail file {self._state.file}.")
         for number, table in enumerate(tables, 1):
             if not self._one(copy, outputs, number, table):
                 self._save(copy.csn)
-                self._tell(
+                self._report(
                     "GGS-00553",
                     "Initial load: stopped before completion. START begins the load again.",
                     Severity.WARNING,
@@ -214,7 +216,7 @@ class _InitialLoad:
         self.identity = f"{home}/{self._context.group}/{self._context.clock.now()}"
         text = f"Initial load of CSN {copy.csn} is complete: {counted(self._state.all_rows, 'row')} of"
         text = f"{text} {counted(len(tables), 'table')}."
-        self._tell("GGS-00552", f"{text} START REPLICAT with AFTERCSN {copy.csn} applies later changes.")
+        self._report("GGS-00552", f"{text} START REPLICAT with AFTERCSN {copy.csn} applies later changes.")
 
     def _one(self, copy: TableSnapshot, outputs: Outputs, number: int, table: LoadTable) -> bool:
         """Load one table; False if a stop was requested before its end."""
@@ -222,7 +224,7 @@ class _InitialLoad:
         self._state = self._state._replace(table=str(name), rows=0, about=copy.about(name), seconds=0.0)
         began = self._context.clock.steady()
         if not table.definition.columns:
-            self._tell("GGS-00554", f"Table {name} has no columns: nothing to load.", Severity.WARNING)
+            self._report("GGS-00554", f"Table {name} has no columns: nothing to load.", Severity.WARNING)
         else:
             for batch in copy.read(number, table, self._predicate(name)):
                 self._write(outputs, batch)
@@ -238,7 +240,7 @@ class _InitialLoad:
             return False
         outputs.flush()
         self._state = self._state._replace(done=number)
-        self._tell("GGS-00555", f"Table {name}: {counted(self._state.rows, 'row')}.")
+        self._report("GGS-00555", f"Table {name}: {counted(self._state.rows, 'row')}.")
         return True
 
     def _write(self, outputs: Outputs, batch: ChangeBatch) -> None:
@@ -309,5 +311,5 @@ class _InitialLoad:
             **(receivers.answer(outputs.transfers() if outputs is not None else ()) if places else {}),
         }
 
-    def _tell(self, code: str, text: str, severity: Severity = Severity.INFO) -> None:
+    def _report(self, code: str, text: str, severity: Severity = Severity.INFO) -> None:
         self._context.report.event(severity, code, text)

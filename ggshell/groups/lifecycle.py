@@ -171,7 +171,7 @@ class GroupContext:
         function = self._verbs.get(verb)
         if function is None:
             raise StateError(f"{self.type} {self.group} does not support the request {verb}")
-        return self.answering.told(verb, function(arguments))
+        return self.answering.with_waiting(verb, function(arguments))
 
     def _tell_obstacle(self, text: str) -> None:
         """Report what the worker is waiting for; a full or hanging disk blocks only this thread."""
@@ -329,8 +329,8 @@ def _read_parameters(context: GroupContext) -> None:
     if not path.exists():
         return  # the body reports it
     found = load(path, context.type.capitalize()).parameters
-    told = parameter_facts(path, found)
-    context.verb("GETPARAMINFO", lambda _: told)
+    facts = parameter_facts(path, found)
+    context.verb("GETPARAMINFO", lambda _: facts)
     for parameter in found:
         if parameter.note:
             context.report.event(Severity.WARNING, "GGS-00103", f"Line {parameter.line}: {parameter.note}")
@@ -339,8 +339,8 @@ def _read_parameters(context: GroupContext) -> None:
 
 def parameter_facts(path: Path, found: Sequence[Parameter]) -> dict[str, Any]:
     """Return the answer to GETPARAMINFO: the file, and its parameters with their values."""
-    told = [(item.name.lower(), _shown(item) or "<enabled>") for item in found]
-    return {"file": str(path), "parameters": told}
+    facts = [(item.name.lower(), _shown(item) or "<enabled>") for item in found]
+    return {"file": str(path), "parameters": facts}
 
 
 def _shown(parameter: Parameter) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ggshell.clock import Clock
@@ -16,7 +16,7 @@ from ggshell.connectors.registry import replicat_program
 from ggshell.durations import MICROSECONDS
 from ggshell.errors import GgsError
 from ggshell.home.checkpoint import GroupKind, GroupOptions
-from ggshell.home.events import Severity
+from ggshell.home.events import ReportEvent, Severity
 from ggshell.home.home import Home
 from ggshell.home.maintenance import MaintenanceFiles, MaintenanceResult
 from ggshell.plurals import counted
@@ -24,8 +24,6 @@ from ggshell.plurals import counted
 DONE, FAILED = "GGS-00738", "GGS-00739"
 _BUSY = 3
 """The exit code of a process that found another maintenance of the same lake."""
-
-Tell = Callable[[Severity, str, str], None]
 
 
 class _Job(NamedTuple):
@@ -36,10 +34,10 @@ class _Job(NamedTuple):
 class MaintenanceJobs:
     """The maintenance processes of a home's lakes; ``check`` starts those that are due and reports those that ended."""
 
-    def __init__(self, home: Home, clock: Clock, tell: Tell) -> None:
+    def __init__(self, home: Home, clock: Clock, report_event: ReportEvent) -> None:
         self._home = home
         self._clock = clock
-        self._tell = tell
+        self._report_event = report_event
         self._jobs: dict[str, _Job] = {}
         self._tried: dict[str, int] = {}
 
@@ -91,7 +89,7 @@ class MaintenanceJobs:
                     start_new_session=True,
                 )
         except OSError as error:
-            self._tell(
+            self._report_event(
                 Severity.WARNING, FAILED, f"Maintenance of REPLICAT {group} cannot be started: {error.strerror}."
             )
             return
@@ -102,13 +100,15 @@ class MaintenanceJobs:
         if result is None or result == job.before or not result.ended:
             if job.process.returncode != _BUSY:
                 output = self._home.output(f"{group}.maintenance")
-                self._tell(Severity.WARNING, FAILED, f"Maintenance of REPLICAT {group} did not end: see {output}.")
+                self._report_event(
+                    Severity.WARNING, FAILED, f"Maintenance of REPLICAT {group} did not end: see {output}."
+                )
         elif result.code:
-            self._tell(
+            self._report_event(
                 Severity.WARNING, FAILED, f"Maintenance of REPLICAT {group} failed: {result.code} {result.error}"
             )
         else:
-            self._tell(Severity.INFO, DONE, f"Maintenance of REPLICAT {group}: {summary(result)}.")
+            self._report_event(Severity.INFO, DONE, f"Maintenance of REPLICAT {group}: {summary(result)}.")
 
 
 def summary(result: MaintenanceResult) -> str:

@@ -100,7 +100,7 @@ class Manager:
         self._children: dict[GroupId, subprocess.Popen[bytes]] = {}
         self._watch = Watch(home)
         self._starts = Starts(home, clock, self._begins, self._runs, self._fails)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._next_lag = clock.steady()
         self._purge_times = PurgeTimes(clock)
         self._control = ControlServer(home.manager.with_suffix(".sock"), self._handle, _ManagerMeanwhile(self))
@@ -381,8 +381,8 @@ class Manager:
 
     def _warn_once(self, error: GgsError) -> None:
         """Report a repeating error only once."""
-        if error.message not in self._told:
-            self._told.add(error.message)
+        if error.message not in self._reported:
+            self._reported.add(error.message)
             self._event(Severity.WARNING, error.code, str(error))
 
 

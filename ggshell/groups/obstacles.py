@@ -39,18 +39,18 @@ class Obstacles:
         self,
         links: Links,
         clock: Clock,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """``tell`` reports each obstacle once; ``changed`` is called after each change of ``current``."""
+        """``report`` reports each obstacle once; ``changed`` is called after each change of ``current``."""
         self._links = links
         self._clock = clock
-        self._tell = tell
+        self._report = report
         self._changed = changed
         self.current: tuple[Obstacle, ...] = ()
         self._stuck = self._ended = False
         self._stopping: float | None = None
-        self._told: set[tuple[int, str]] = set()
+        self._reported: set[tuple[int, str]] = set()
         self._since: dict[Link, tuple[str, float]] = {}
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -85,7 +85,7 @@ class Obstacles:
             self._turn()
             self._wake.wait(CHECK_SECONDS if self._stopping is None else STOP_SECONDS)
             self._wake.clear()
-        self._told, self._since = set(), {}
+        self._reported, self._since = set(), {}
         self._show(())
 
     def _turn(self) -> None:
@@ -120,20 +120,20 @@ class Obstacles:
     def _publish(self, waiting: list[Link], seen: Mapping[Link, Seen], now: float) -> None:
         found: dict[tuple[int, str], Obstacle] = {}
         for link in waiting:
-            for each in self._of(link, seen.get(link), now):
+            for each in self._obstacles_of(link, seen.get(link), now):
                 found.setdefault(each.key, each)
         self._show(tuple(found.values()))
         for key, each in found.items():
-            if key not in self._told:
-                self._told.add(key)
-                self._tell(each.text)
+            if key not in self._reported:
+                self._reported.add(key)
+                self._report(each.text)
 
     def _show(self, found: tuple[Obstacle, ...]) -> None:
         before, self.current = self.current, found
         if before != found:
             self._changed()
 
-    def _of(self, link: Link, seen: Seen | None, now: float) -> list[Obstacle]:
+    def _obstacles_of(self, link: Link, seen: Seen | None, now: float) -> list[Obstacle]:
         if seen is not None and seen.blockers:
             return [Obstacle(each.pid, each.user, _blocked(link, each)) for each in seen.blockers]
         if link.observable and now - self._since[link][1] >= SILENT_SECONDS:

@@ -78,12 +78,12 @@ def _with_conflicts(count: Count, resolver: Resolver) -> Count:
 
 
 class LeftTruncates:
-    """Reports TRUNCATE records that are not applied; ``tell`` receives one sentence per table."""
+    """Reports TRUNCATE records that are not applied; ``report`` receives one sentence per table."""
 
-    def __init__(self, mapper: Mapper, tell: Callable[[str], None], *, applies: bool) -> None:
+    def __init__(self, mapper: Mapper, report: Callable[[str], None], *, applies: bool) -> None:
         """``applies``: whether GETTRUNCATES is in effect."""
         self._mapper = mapper
-        self._tell = tell
+        self._report = report
         self._applies = applies
         self._seen: set[TableDefinition] = set()
 
@@ -98,7 +98,7 @@ class LeftTruncates:
                 self._seen.add(table)
                 text = self._reason(table)
                 if text:
-                    self._tell(text)
+                    self._report(text)
 
     def _reason(self, table: TableDefinition) -> str:
         """Return why a TRUNCATE of a table is not applied; empty if it is applied or if the table is not replicated."""

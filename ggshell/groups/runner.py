@@ -154,9 +154,9 @@ class Answering(Meanwhile):
 
     def instead(self, verb: str, arguments: dict[str, Any], *, begun: bool) -> dict[str, Any] | None:
         if verb in self.live:
-            return self.told(verb, self.live[verb](arguments))
+            return self.with_waiting(verb, self.live[verb](arguments))
         if verb in self._published and not any(arguments.values()):
-            return self.told(verb, self._published[verb])
+            return self.with_waiting(verb, self._published[verb])
         if verb in CONFIRMED:
             return {"queued": f"{self._name} is {self.busy}; {verb} runs after that."}
         ends = "is running" if begun else "did not run"
@@ -181,7 +181,7 @@ class Answering(Meanwhile):
         """``busy_seconds`` as text."""
         return f"busy with one operation for {self.busy_seconds:.0f} seconds"
 
-    def told(self, verb: str, answer: dict[str, Any]) -> dict[str, Any]:
+    def with_waiting(self, verb: str, answer: dict[str, Any]) -> dict[str, Any]:
         """Add what the process is waiting for to an answer."""
         state = self.state()
         if verb == "STATUS":

@@ -9,19 +9,16 @@ The trail reader is imported and used only if START named a position.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.home.checkpoint import GroupOptions
-from ggshell.home.events import Severity
+from ggshell.home.events import ReportEvent, Severity
 from ggshell.trail.name import TrailName
 from ggshell.types import Csn, TrailPosition
 
 if TYPE_CHECKING:
     from ggshell.pipeline.apply.target import CheckpointRow
     from ggshell.record.change import ChangeBatch
-
-Tell = Callable[[Severity, str, str], None]
 
 
 ANYWHERE = TrailPosition(-1, -1)
@@ -199,8 +196,8 @@ def pending_text(group: str, options: GroupOptions, latest_csn: str, trail: Trai
 class Skipped:
     """Counts the transactions after the trail's former end that a run skips until the START position is reached."""
 
-    def __init__(self, asked: StartPosition, tell: Tell) -> None:
-        self._asked, self._tell = asked, tell
+    def __init__(self, asked: StartPosition, report_event: ReportEvent) -> None:
+        self._asked, self._report_event = asked, report_event
         self._transactions = 0
         self._first = self._last = ""
 
@@ -221,7 +218,7 @@ class Skipped:
                 f"The transaction with CSN {csn} is skipped: START … {self._asked} skips every transaction"
                 f" {skipped_until(self._asked)}. Further skipped transactions are counted until that position is reached."
             )
-            self._tell(Severity.WARNING, BEYOND_TRAIL, text)
+            self._report_event(Severity.WARNING, BEYOND_TRAIL, text)
 
     def _reached(self, csn: Csn) -> None:
         many = f"{self._transactions} transaction{'s'[: self._transactions != 1]}"
@@ -230,4 +227,4 @@ class Skipped:
             f"The position of START … {self._asked} was reached at CSN {csn}: {many}{between} after the trail's former end"
             f" {self._asked.end} {'was' if self._transactions == 1 else 'were'} skipped."
         )
-        self._tell(Severity.INFO, BEYOND_TRAIL, text)
+        self._report_event(Severity.INFO, BEYOND_TRAIL, text)

@@ -50,7 +50,7 @@ class LoadTasks:
                 result = self._run_here(task, load)
             if result is None:
                 return
-            self._tell(task, target, result)
+            self._report(task, target, result)
 
     def _ask(self, task: str, target: WriteCheckpoint, load: str) -> TaskAnswer:
         link, address = self._receivers.connect(target)
@@ -76,7 +76,7 @@ class LoadTasks:
                 return None
         return result
 
-    def _tell(self, task: str, target: WriteCheckpoint, result: TaskResult) -> None:
+    def _report(self, task: str, target: WriteCheckpoint, result: TaskResult) -> None:
         where = f" at {target.receiver_place}" if target.is_elsewhere else ""
         if result.error:
             raise ProcessError(

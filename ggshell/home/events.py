@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
 
 from ggshell.clock import Clock, local_text
@@ -16,6 +17,10 @@ class Severity(StrEnum):
     INFO = "INFO"
     WARNING = "WARNING"
     ERROR = "ERROR"
+
+
+ReportEvent = Callable[[Severity, str, str], None]
+"""Reports an event: its severity, code and text."""
 
 
 class EventLog:

@@ -243,7 +243,7 @@ def _require_none_nearby(root: Path, original: Original) -> None:
 
     Neighbors of this home and of the original's old path are searched; homes elsewhere cannot be found. Raises StateError.
     """
-    for folder in sorted({*_beside(Path(original.root)), *_beside(root)}):
+    for folder in sorted({*_sibling_folders(Path(original.root)), *_sibling_folders(root)}):
         there = None if folder == root else _identity_or_none(folder)
         why = _owns(there, folder, original) if there is not None else ""
         if why:
@@ -267,7 +267,7 @@ def _owns(there: HomeIdentity, folder: Path, original: Original) -> str:
     return ""
 
 
-def _beside(folder: Path) -> list[Path]:
+def _sibling_folders(folder: Path) -> list[Path]:
     """Return the folders in the parent of a folder, or an empty list if they cannot be listed."""
     try:
         return [each for each in folder.parent.iterdir() if each.is_dir()]

@@ -72,7 +72,7 @@ class Walk:
         if record is None or not is_row(record):
             return _NOBODY
         if record.trans_ind in BEGINNINGS:
-            return _told(record)
+            return _identity_of(record)
         if not self._span.begin <= seen.rba < self._span.end:
             self._span = self._searched(seen)
         return self._span.identity
@@ -113,7 +113,7 @@ class Walk:
         end = seen.rba + seen.size
         is_open = not is_row(record) or record.trans_ind not in (TransInd.END, TransInd.SOLE)
         if is_row(record) and record.trans_ind in BEGINNINGS:
-            self._span = _Span(seen.rba, end, _told(record), open=is_open)
+            self._span = _Span(seen.rba, end, _identity_of(record), open=is_open)
         elif span.open and span.end == seen.rba and record.io_type not in _RESTARTS:
             self._span = span._replace(end=end, open=is_open)
 
@@ -129,14 +129,14 @@ class Walk:
                     return unknown
             elif head[_TRANS_IND_AT] == TransInd.BEGIN:
                 first = file.at(begin)
-                told = _told(first.record) if first is not None and first.record is not None else _NOBODY
-                return unknown._replace(begin=begin, identity=told)
+                identity = _identity_of(first.record) if first is not None and first.record is not None else _NOBODY
+                return unknown._replace(begin=begin, identity=identity)
             elif head[_TRANS_IND_AT] != TransInd.MIDDLE:
                 return unknown
         return unknown._replace(begin=place, identity=_of_header(file)) if place == file.first else unknown
 
 
-def _told(record: Record) -> Identity:
+def _identity_of(record: Record) -> Identity:
     tokens = record.tokens
     return Identity(tokens.get("6", b"").decode(errors="replace"), tokens.get("L", b"").decode(errors="replace"))
 

@@ -177,7 +177,7 @@ def main(home: Home) -> int:
         with locked(home.root / "dirpcs" / ".SPARK.lock", "Spark"):
             return _serve(home)
     except GgsError as error:
-        _tell({"kind": type(error).__name__, "code": error.code, "message": error.message, "hint": error.hint})
+        _answer_once({"kind": type(error).__name__, "code": error.code, "message": error.message, "hint": error.hint})
         return 1
 
 
@@ -206,7 +206,7 @@ def _serve(home: Home) -> int:
         pipe = _open_pipe(home)
         server = Server(os.getpid(), port, token, settings.effective_master, SystemClock().now())
         write_atomically(_facts(home), json.dumps(server._asdict()).encode(), mode=0o600)
-        _tell({"port": port})
+        _answer_once({"port": port})
         _wait(pipe, java_process(spark))
     finally:
         _facts(home).unlink(missing_ok=True)
@@ -228,7 +228,7 @@ def _open_pipe(home: Home) -> int:
     return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _tell(answer: dict[str, Any]) -> None:
+def _answer_once(answer: dict[str, Any]) -> None:
     with suppress(BrokenPipeError):
         os.write(1, json.dumps(answer).encode() + b"\n")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

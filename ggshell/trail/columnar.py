@@ -125,7 +125,7 @@ def read_columnar(
     sealed = keys is None and _header(path).seal is not None
     for found in _parts(path, predicate, first, last, on_damage, keys, known):
         if isinstance(found, TrailError):
-            yield _told(found, names)
+            yield _fault_batch(found, names)
             continue
         batch = ArrowRows(found, str(path.parent / path.name[:2]), path, OVERHEAD if sealed else 0).record_batch(names)
         yield batch.append_column(FAULT, pa.nulls(len(found), pa.string())) if on_damage is OnDamage.TELL else batch
@@ -188,7 +188,7 @@ def _begins(record: object) -> bool:
     )
 
 
-def _told(error: TrailError, names: list[str]) -> pa.RecordBatch:
+def _fault_batch(error: TrailError, names: list[str]) -> pa.RecordBatch:
     schema = pa.schema([*(SCHEMA.field(name) for name in names), pa.field(FAULT, pa.string())])
     arrays = [pa.nulls(1, SCHEMA.field(name).type) for name in names]
     return pa.record_batch([*arrays, pa.array([str(error)])], schema=schema)

@@ -161,7 +161,7 @@ def _follow(file: OpenedFile, place: int, state: _State) -> _Scan:
     while place < size:
         chunk = file.read(CHUNK, place)
         records = decode.good_records(chunk, file.path, place)
-        state = _behind(chunk, records, file, place, state)
+        state = _state_after(chunk, records, file, place, state)
         if records.fault is not None:
             return _Scan(state.settled, _Broken(place + records.fault.place, records.fault.expected))
         if not records.end:
@@ -170,7 +170,7 @@ def _follow(file: OpenedFile, place: int, state: _State) -> _Scan:
     return _Scan(state.settled, None)
 
 
-def _behind(chunk: bytes, records: Records, file: OpenedFile, base: int, state: _State) -> _State:
+def _state_after(chunk: bytes, records: Records, file: OpenedFile, base: int, state: _State) -> _State:
     """Return the state after a chunk's valid records; the place before an open transaction's first row is settled."""
     settled, csn, opened = state.settled, state.csn, state.opened
     tables = max(state.tables, _highest_index(records))

@@ -11,7 +11,7 @@ from cli.shell import Shell
 
 from ggshell.cli.commands.trail_queries import key_values
 from ggshell.cli.output.tables import cell_text
-from ggshell.cli.trail_queries import told
+from ggshell.cli.trail_queries import answer_text
 from ggshell.clock import FakeClock
 from ggshell.errors import UsageError
 from ggshell.query.views import QueryAnswer
@@ -214,7 +214,7 @@ def test_invalid_keys_are_refused(body: str) -> None:
 
 
 def test_the_text_reports_truncated_values_and_where_to_see_them_in_full() -> None:
-    whole, cut = (told(QueryAnswer(("columns",), [("x" * size,)], "local", 0.1)) for size in (60, 61))
+    whole, cut = (answer_text(QueryAnswer(("columns",), [("x" * size,)], "local", 0.1)) for size in (60, 61))
     assert "--format vertical" not in whole
     assert "x" * 57 + "...\n" in cut
     assert "--format vertical" in cut

@@ -39,7 +39,7 @@ LATE_SECONDS = 5
 """How long a job may be overdue before a warning is given; Manager checks the jobs every second."""
 
 
-def _told(session: Session, made: list[ChangedObject], last: str) -> Message:
+def _reported(session: Session, made: list[ChangedObject], last: str) -> Message:
     """Report each object with its message code, write it to the error log, and add the outcome."""
     lines: list[str] = []
     for each in made:
@@ -70,7 +70,9 @@ def add_heartbeat_table(
     settings = HeartbeatTableSettings(partitioned=partitioned)._replace(**{**given, "target_only": target_only})
     names = required_names(session.home)
     made = session.logged_in().heartbeat_tables(names).add(settings)
-    return _told(session, made, f"Successfully added heartbeat table {names.heartbeat}; restart the running groups.")
+    return _reported(
+        session, made, f"Successfully added heartbeat table {names.heartbeat}; restart the running groups."
+    )
 
 
 @command("ALTER HEARTBEATTABLE")
@@ -91,7 +93,7 @@ def alter_heartbeat_table(
     target_only = True if targetonly else (False if notargetonly else None)
     changes = _changes(frequency, retention_time, purge_frequency)._replace(target_only=target_only)
     made = session.logged_in().heartbeat_tables(names).alter(changes)
-    return _told(session, made, f"Successfully altered heartbeat table {names.heartbeat}.")
+    return _reported(session, made, f"Successfully altered heartbeat table {names.heartbeat}.")
 
 
 @command("DELETE HEARTBEATTABLE")
@@ -103,7 +105,7 @@ def delete_heartbeat_table(session: Session, *, heartbeattable_name: str = "", f
     if session.interactive and not force:
         session.confirm(f"Drop {names.heartbeat} with its history")
     made = tables.delete()
-    return _told(session, made, f"Successfully deleted heartbeat table {names.heartbeat}.")
+    return _reported(session, made, f"Successfully deleted heartbeat table {names.heartbeat}.")
 
 
 @command("UPGRADE HEARTBEATTABLE")
@@ -111,7 +113,7 @@ def upgrade_heartbeat_table(session: Session) -> Message:
     """Add what the heartbeat objects of an older release lack."""
     names = required_names(session.home)
     made = session.logged_in().heartbeat_tables(names).upgrade()
-    return _told(session, made, f"Successfully upgraded heartbeat table {names.heartbeat}.")
+    return _reported(session, made, f"Successfully upgraded heartbeat table {names.heartbeat}.")
 
 
 @command("INFO HEARTBEATTABLE")

@@ -100,7 +100,7 @@ def getparaminfo(
     """Show the parameters that a running process has read, with their values; FILE writes them to a file."""
     found = one(session, kinds, group_name)
     answer = request(supervision.process_of(found).socket, "GETPARAMINFO")
-    return _told(session, str(found.name), answer, parameter_name, file)
+    return _parameter_answer(session, str(found.name), answer, parameter_name, file)
 
 
 @command("SEND MANAGER GETPARAMINFO")
@@ -110,10 +110,12 @@ def manager_parameters(session: Session, *, parameter_name: str = "", file: str 
     entry = supervision.manager(session.home)
     if entry is None:
         raise StateError("Manager is not running.", hint="START MANAGER")
-    return _told(session, "MANAGER", request(entry.socket, "GETPARAMINFO"), parameter_name, file)
+    return _parameter_answer(session, "MANAGER", request(entry.socket, "GETPARAMINFO"), parameter_name, file)
 
 
-def _told(session: Session, name: str, answer: dict[str, Any], parameter_name: str, file: str) -> Text | Message:
+def _parameter_answer(
+    session: Session, name: str, answer: dict[str, Any], parameter_name: str, file: str
+) -> Text | Message:
     wanted = parameter_name.partition(".")[0].lower()
     given = [(name, value) for name, value in answer["parameters"] if not wanted or name == wanted]
     lines = [f"{name:<24}: {value}" for name, value in given]

@@ -182,7 +182,7 @@ def trail_top(
     if by:
         return answered(trails, kinds[by.upper()](trails, number, span))
     answers = {kind: ask(trails, number, span) for kind, ask in kinds.items()}
-    layout = "".join(f"\nTop {number} {kind.lower()}\n{asking.told(answer)}" for kind, answer in answers.items())
+    layout = "".join(f"\nTop {number} {kind.lower()}\n{asking.answer_text(answer)}" for kind, answer in answers.items())
     rows = [
         (
             kind.lower(),

@@ -55,7 +55,7 @@ class DuckDBStatements:
             case _:
                 return self._update(change)
 
-    def there(self, change: Change) -> Statement | None:
+    def conflicting_rows(self, change: Change) -> Statement | None:
         """A query for an existing row that an insert would conflict with. None if no unique columns are known."""
         known = dict(zip(change.columns, change.values, strict=True))
         by_name = {column.name: index for index, column in enumerate(self.mapping.columns) if column is not None}

@@ -114,7 +114,7 @@ class DuckTarget:
         return target_table(self._connection, table)
 
     def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
-        rows = session.execute(self._connection, *self._of(mapping).fetch(key))
+        rows = session.execute(self._connection, *self._statements_of(mapping).fetch(key))
         if not rows:
             return None
         indexes = [index for index, column in enumerate(mapping.columns) if column is not None]
@@ -343,7 +343,7 @@ class DuckTarget:
 
     def _do(self, work: StatementRows) -> Refusal | None:
         """Run one statement. Rows that it does not find are a refusal."""
-        statements = self._of(work.mapping)
+        statements = self._statements_of(work.mapping)
         if work.alone is not None:
             single = statements.one(work.alone)
             if single is None:
@@ -377,12 +377,12 @@ class DuckTarget:
         """
         if self._savepoint is None or change.kind is not ChangeKind.INSERT:
             return None
-        there = self._of(change.mapping).there(change)
+        there = self._statements_of(change.mapping).conflicting_rows(change)
         if there is None or not session.execute(self._connection, *there):
             return None
         return Refusal("a row with this key already exists", UNIQUE)
 
-    def _of(self, mapping: TableMapping) -> DuckDBStatements:
+    def _statements_of(self, mapping: TableMapping) -> DuckDBStatements:
         # Keyed by identity: hashing a mapping would read all its columns. The statements keep the mapping alive.
         known = self._statements.get(id(mapping))
         if known is None:

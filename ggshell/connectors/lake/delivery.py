@@ -54,7 +54,7 @@ class LakeDelivery:
     1. A committed batch is not written again, whatever Spark's state says.
     2. A batch's data is complete before its commit. An attempt without a commit is overwritten by the next one, or, if a table
        itself records the position that it has reached, continued after that position.
-    3. A table without a key has a log and no current state, and a warning says so once (``told``).
+    3. A table without a key has a log and no current state, and a warning says so once (``warn``).
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LakeDelivery:
         log: CommitLog,
         wanted: Wanted,
         count: Count,
-        told: Callable[[str], None],
+        warn: Callable[[str], None],
         keys: HomeKeys | None = None,
         least: Csn | None = None,
         layouts: LakeLayouts = DEFAULT_LAYOUTS,
@@ -74,7 +74,7 @@ class LakeDelivery:
         self._log = log
         self._wanted = wanted
         self._count = count
-        self._told = told
+        self._warn = warn
         self._keys = keys
         self._least = least
         self._layouts = layouts
@@ -166,7 +166,7 @@ class LakeDelivery:
         for text in _column_messages(change):
             if text not in self._said:
                 self._said.add(text)
-                self._told(text)
+                self._warn(text)
         self._tables.apply(change, batch)
         versions[str(name)] = batch.number
 
@@ -179,11 +179,11 @@ class LakeDelivery:
             if any(each.definition.columns and not each.definition.key for each in effects)
         }
         for name in sorted(keyless - self._explained):
-            self._told(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
+            self._warn(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
         self._explain_truncates(counts)
         sequences = {name for name, io_type in counts if io_type == IoType.SEQUENCE_OP}
         for name in sorted(sequences - self._explained):
-            self._told(f"{name} is a sequence: its values are not applied to a lake.")
+            self._warn(f"{name} is a sequence: its values are not applied to a lake.")
         self._explained |= keyless | sequences
 
     def _explain_truncates(self, counts: Mapping[tuple[TableName, int], int]) -> None:
@@ -191,7 +191,7 @@ class LakeDelivery:
         truncated = {name for name, io_type in counts if io_type == IoType.PURGE_DATA} - self._explained
         known = self.committed.tables if self.committed is not None else {}
         for name in sorted(name for name in truncated if str(name) not in known and not _rows_of(name, counts)):
-            self._told(
+            self._warn(
                 f"{name} is truncated, and the lake does not have it. The rows of a partition stay in its table."
             )
             self._explained.add(name)

@@ -73,7 +73,7 @@ def net_effects(changes: Changes) -> NetEffects:
     """The net effect of changes."""
     truncates = np.flatnonzero(changes.io_type == int(IoType.PURGE_DATA))
     if len(truncates):
-        changes = _behind(changes, int(truncates[-1]) + 1)
+        changes = _changes_from(changes, int(truncates[-1]) + 1)
     cleared = bool(len(truncates))
     codes, keys = coded(changes)
     moved = codes.old != codes.new
@@ -87,7 +87,7 @@ def net_effects(changes: Changes) -> NetEffects:
     return NetEffects(changes.definition, keys.take(pa.array(touched.key[last])), bases, gone, columns, cleared)
 
 
-def _behind(changes: Changes, first: int) -> Changes:
+def _changes_from(changes: Changes, first: int) -> Changes:
     columns = tuple(ColumnTexts(each.column, each.texts[first:], each.given[first:]) for each in changes.columns)
     return changes._replace(
         io_type=changes.io_type[first:], old=changes.old[first:], new=changes.new[first:], columns=columns

@@ -242,7 +242,7 @@ class _Reduction:
         if self._last is None:
             return None
         header, seqno = self._last.pieces[-1].header, _seqno(split)
-        position = TrailPosition(seqno, _behind(split, int(self._last.rba[-1])))
+        position = TrailPosition(seqno, _place_after(split, int(self._last.rba[-1])))
         return Last(position, str(header.csn), header.xid, header.commit_time)
 
 
@@ -317,7 +317,7 @@ def joined_changes(parts: list[Changes]) -> Changes:
     )
 
 
-def _behind(split: TrailSplit, rba: int) -> int:
+def _place_after(split: TrailSplit, rba: int) -> int:
     """The position after a record and its fragments."""
     file, place = InspectedFile(path_of(split.file)), rba
     try:

@@ -52,7 +52,7 @@ class MysqlApplierTarget(MysqlTarget):
         self._turns = turns
         self._ticket: int | None = None
         self._named: deque[tuple[Sequence[str], list[int]]] = deque()
-        self._told = 0
+        self._returned = 0
         super().__init__(setup)
 
     def take_turn(self, ticket: int | None) -> None:
@@ -73,8 +73,8 @@ class MysqlApplierTarget(MysqlTarget):
         """The ids and the transaction-table rows of the commits that were confirmed since the last call."""
         ids: list[str] = []
         sequences: list[int] = []
-        while self._told < self.confirmed:
-            self._told += 1
+        while self._returned < self.confirmed:
+            self._returned += 1
             found, rows = self._named.popleft()
             ids += found
             sequences += rows
@@ -82,7 +82,7 @@ class MysqlApplierTarget(MysqlTarget):
 
     def rollback(self) -> None:
         super().rollback()
-        while len(self._named) > self.confirmed - self._told:
+        while len(self._named) > self.confirmed - self._returned:
             self._named.pop()
 
     def _position(self, table: TableName, row: CheckpointRow, ids: Sequence[str]) -> list[ApplyStep]:

@@ -106,7 +106,7 @@ class MysqlStatements:
             yield from (MysqlStatement(head + b"()") for _ in rows)
             return
         chosen = rows if len(kept) == len(columns) else [[row[place] for place in kept] for row in rows]
-        made = rows_of_literals([self._of(columns[place]) for place in kept], chosen)
+        made = rows_of_literals([self._literals_of(columns[place]) for place in kept], chosen)
         for part in _parts(made):
             yield MysqlStatement(head + b",".join(part))
 
@@ -126,7 +126,7 @@ class MysqlStatements:
         names = ",".join(f"c{place}" for place in range(len(columns)))
         head = f"UPDATE (WITH v({names}) AS (VALUES ".encode()
         tail = f") SELECT * FROM v) v STRAIGHT_JOIN {self.table} t ON {joined} SET {sets}".encode()
-        for part in _parts(rows_of_literals([self._of(index) for index in columns], rows)):
+        for part in _parts(rows_of_literals([self._literals_of(index) for index in columns], rows)):
             yield MysqlStatement(head + b",".join(part) + tail, len(part))
 
     def _deletes(self, columns: tuple[int, ...], rows: Sequence[Sequence[Value]]) -> Iterator[MysqlStatement]:
@@ -135,10 +135,10 @@ class MysqlStatements:
         head = f"DELETE FROM {self.table} WHERE ({names}) IN (".encode()
         if len(keys) == 1:
             (place,) = keys
-            made = self._of(columns[place])([row[place] for row in rows])
+            made = self._literals_of(columns[place])([row[place] for row in rows])
         else:
             made = rows_of_literals(
-                [self._of(columns[place]) for place in keys], [[row[place] for place in keys] for row in rows]
+                [self._literals_of(columns[place]) for place in keys], [[row[place] for place in keys] for row in rows]
             )
         for part in _parts(made):
             yield MysqlStatement(head + b",".join(part) + b")", len(part))
@@ -192,9 +192,9 @@ class MysqlStatements:
         return b"CAST(CONVERT(%s USING utf8mb4) AS BINARY)=%s" % (name, bytes_literal(value))
 
     def _value(self, index: int, value: Value) -> bytes:
-        return NULL if value is None else self._of(index)((value,))[0]
+        return NULL if value is None else self._literals_of(index)((value,))[0]
 
-    def _of(self, index: int) -> Literals:
+    def _literals_of(self, index: int) -> Literals:
         """The function that makes the literals of a column."""
         found = self._literals.get(index)
         if found is None:

@@ -114,7 +114,7 @@ class MysqlTarget:
     def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
         columns = {column.name: column for column in source_columns(self._connection, mapping.target.name)}
         mapped = [(index, columns[column.name]) for index, column in enumerate(mapping.columns) if column is not None]
-        text = self._of(mapping).fetch(key, [column.expression for _, column in mapped])
+        text = self._statements_of(mapping).fetch(key, [column.expression for _, column in mapped])
         with raw_values(self._connection), self._connection.cursor() as cursor:
             cursor.execute(text)
             row = cursor.fetchone()
@@ -160,7 +160,7 @@ class MysqlTarget:
         """Convert rows to steps, and send the collected steps when they reach a limit."""
         try:
             for work in statement_rows(changes(batch, first, last, mappings)):
-                made = [ApplyStep(*each) for each in self._of(work.mapping).many(work)]
+                made = [ApplyStep(*each) for each in self._statements_of(work.mapping).many(work)]
                 self._steps += made if work.kind is not ChangeKind.DELETE else self._cascaded(work.mapping, made)
         except ApplyError as error:
             return Refusal.of(error)
@@ -361,7 +361,7 @@ class MysqlTarget:
         """Raise NotFoundError unless the tables for the position exist."""
         checkpoint_sql.require(self._connection, table)
 
-    def _of(self, mapping: TableMapping) -> MysqlStatements:
+    def _statements_of(self, mapping: TableMapping) -> MysqlStatements:
         # Keyed by identity: hashing a mapping would read all its columns. The statements keep the mapping alive.
         known = self._statements.get(id(mapping))
         if known is None:

@@ -27,28 +27,28 @@ class UnloggedChanges:
 
     def __init__(self, report: Callable[[str, str], None]) -> None:
         self._report = report
-        self._told: set[tuple[str, TableName]] = set()
+        self._reported: set[tuple[str, TableName]] = set()
 
     def look(self, event: bytes, table: TableName) -> None:
         inserts = operation_of(event) is IoType.INSERT
         if not inserts and event[_FLAGS] & _NO_FOREIGN_KEY_CHECKS:
-            self._tell(
+            self._report_once(
                 _UNCHECKED,
                 table,
                 f"A session with foreign_key_checks = 0 has changed or deleted rows of {table}: foreign keys of the target"
                 " with CASCADE or SET NULL act on these rows, although those of the source did not.",
             )
         if inserts and not has_all_columns(event):
-            self._tell(
+            self._report_once(
                 _INCOMPLETE,
                 table,
                 f"The log lacks columns of rows that were inserted into {table}: the session has set binlog_row_image to"
                 " MINIMAL or NOBLOB. The target gets its own defaults there.",
             )
 
-    def _tell(self, code: str, table: TableName, text: str) -> None:
-        if (code, table) not in self._told:
-            self._told.add((code, table))
+    def _report_once(self, code: str, table: TableName, text: str) -> None:
+        if (code, table) not in self._reported:
+            self._reported.add((code, table))
             self._report(code, text)
 
 

@@ -191,13 +191,13 @@ class ThreadReader:
             return []
         lines = data[:end]
         if self._scn:
-            lines = b"\n".join(self._behind(lines.split(b"\n")))
+            lines = b"\n".join(self._from_wanted_scn(lines.split(b"\n")))
         rows, failure = decode_good_rows(lines, self.thread, self._segment.number, str(self._segment.path))
         whole = self._continuation.join(rows)
         self._failure = self._continuation.failure or failure
         return whole
 
-    def _behind(self, lines: list[bytes]) -> list[bytes]:
+    def _from_wanted_scn(self, lines: list[bytes]) -> list[bytes]:
         """Only the lines from the wanted SCN on. After that, lines are no longer filtered."""
         for number, line in enumerate(lines):
             scn = scn_of(line)

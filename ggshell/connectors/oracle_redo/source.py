@@ -66,7 +66,7 @@ class RedoSource(SourceDatabase):
         start = start or self._start(begin)
         definitions = Definitions(self._given(), lambda name: keycols_of(self._parameters.tables, name))
         abends = self._parameters.ends_at_unreadable
-        self._log = RedoLog(open_rows(self._login, start), start, self._wanted, definitions, self._tell, abends=abends)
+        self._log = RedoLog(open_rows(self._login, start), start, self._wanted, definitions, self._warn, abends=abends)
         self._recovery = start
         text = f"Capture begins after CSN {after.csn}, reading redo from SCN {start.csn}, segment {start.sequence}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
@@ -105,7 +105,7 @@ class RedoSource(SourceDatabase):
         if log is not None:
             for (table, reason), count in sorted(log.problems.items()):
                 if count > 1:
-                    self._tell("GGS-00532", f"{table or 'Transactions'}: {reason}: {count} in this run, not captured.")
+                    self._warn("GGS-00532", f"{table or 'Transactions'}: {reason}: {count} in this run, not captured.")
 
     def _start(self, begin: Csn) -> LogPosition:
         recovery = self._context.checkpoint.read.recovery
@@ -119,5 +119,5 @@ class RedoSource(SourceDatabase):
         path = Path(self._parameters.definitions)
         return read_definitions(path if path.is_absolute() else self._context.home.root / path)
 
-    def _tell(self, code: str, text: str) -> None:
+    def _warn(self, code: str, text: str) -> None:
         self._context.report.event(Severity.WARNING, code, text)

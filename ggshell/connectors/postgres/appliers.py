@@ -68,7 +68,7 @@ class ApplierTarget(PostgresTarget):
         self._turns = turns
         self._ticket: int | None = None
         self._named: deque[tuple[Sequence[str], list[int]]] = deque()
-        self._told = 0
+        self._returned = 0
         super().__init__(conninfo, group, home, table, begin, limits=limits, options=options, key=key)
 
     def take_turn(self, ticket: int | None) -> None:
@@ -90,8 +90,8 @@ class ApplierTarget(PostgresTarget):
         """The ids and the transaction-table rows of the commits that were confirmed since the last call."""
         ids: list[str] = []
         sequences: list[int] = []
-        while self._told < self.confirmed:
-            self._told += 1
+        while self._returned < self.confirmed:
+            self._returned += 1
             found, rows = self._named.popleft()
             ids += found
             sequences += rows
@@ -99,7 +99,7 @@ class ApplierTarget(PostgresTarget):
 
     def rollback(self) -> None:
         super().rollback()
-        while len(self._named) > self.confirmed - self._told:
+        while len(self._named) > self.confirmed - self._returned:
             self._named.pop()
 
     def _position(
@@ -115,7 +115,9 @@ class ApplierTarget(PostgresTarget):
             if literally:
                 name, csn, found = map(postgres_literal, (self._group.upper(), upper, part))
                 text = f"{name}, {self._key}, {csn}, {sequence}, {found}"
-                steps.append(ApplyStep(_INSERT.format(table=_beside(table), values=text), on_failure=self._gone))
+                steps.append(
+                    ApplyStep(_INSERT.format(table=_transaction_table(table), values=text), on_failure=self._gone)
+                )
             else:
                 steps.append(self._naming(table, values, one))
         return steps
@@ -124,7 +126,7 @@ class ApplierTarget(PostgresTarget):
         self, table: TableName, values: Sequence[bytes], one: tuple[str, shapes.TableShape] | None
     ) -> ApplyStep:
         """The step that records transactions. If possible, it also checks the one table that they touched."""
-        text = _INSERT.format(table=_beside(table), values=_MARKS)
+        text = _INSERT.format(table=_transaction_table(table), values=_MARKS)
         if one is None:
             return ApplyStep(text, values, on_failure=self._gone)
         return ApplyStep(
@@ -162,7 +164,8 @@ class WatermarkTarget(PostgresTarget):
             checkpoint_sql.forget_names(connection, table, self._group, self._key)
         found = session.execute(
             connection,
-            f"SELECT log_cmplt_xids_seq, log_cmplt_xids FROM {_beside(table)} WHERE group_name = %s AND group_key = %s",
+            f"SELECT log_cmplt_xids_seq, log_cmplt_xids FROM {_transaction_table(table)}"
+            " WHERE group_name = %s AND group_key = %s",
             [self._group.upper(), self._key],
         )
         named = [(int(sequence), text) for sequence, text in found if text]
@@ -210,7 +213,7 @@ class WatermarkTarget(PostgresTarget):
             if state.finished:
                 session.execute(
                     connection,
-                    f"DELETE FROM {_beside(table)} WHERE group_name = %s AND group_key = %s"
+                    f"DELETE FROM {_transaction_table(table)} WHERE group_name = %s AND group_key = %s"
                     " AND log_cmplt_xids_seq = ANY(%s)",
                     [self._group.upper(), self._key, list(state.finished)],
                 )
@@ -298,5 +301,5 @@ def _require_no_appliers(target: PostgresTarget, setup: TargetSetup) -> None:
         raise applied_by_appliers(len(above), setup.group, setup.kind, setup.table)
 
 
-def _beside(table: TableName) -> str:
+def _transaction_table(table: TableName) -> str:
     return quote_table(transaction_table(table))

@@ -117,7 +117,7 @@ class StepMaker:
             io_type = int(batch.io_type[low])
             if io_type == IoType.PURGE_DATA:
                 if mapping is not None:
-                    truncated[_truncate_name(mapping.target, self._of(mapping).table)] = None
+                    truncated[_truncate_name(mapping.target, self._statements_of(mapping).table)] = None
                 if truncated and not (high < last and batch.io_type[high] == IoType.PURGE_DATA):
                     # Tables emptied by one statement may refer to each other, so one statement empties them here.
                     result.append(ApplyStep(f"TRUNCATE {', '.join(truncated)}"))
@@ -126,7 +126,7 @@ class StepMaker:
             if mapping is not None and io_type == IoType.SEQUENCE_OP:
                 result += [sequence_step(mapping.target.name, images[row]) for row in range(low, high)]
             elif mapping is not None:
-                self._run(_Run(batch, low, high, io_type, self._of(mapping), images), result, bulk)
+                self._run(_Run(batch, low, high, io_type, self._statements_of(mapping), images), result, bulk)
         return result
 
     def replacement(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> list[ApplyStep]:
@@ -137,14 +137,14 @@ class StepMaker:
         if int(batch.io_type[row]) not in _ONE_IMAGE:
             return []
         images = _Images(batch, row, row + 1)
-        operation = self._of(mapping).replacement(split_image(images[row]))
+        operation = self._statements_of(mapping).replacement(split_image(images[row]))
         return (
             [ApplyStep(operation[0], operation[1], affects=1, size=images.sizes(row, row + 1)[0])]
             if operation is not None
             else []
         )
 
-    def _of(self, mapping: TableMapping) -> PostgresStatements:
+    def _statements_of(self, mapping: TableMapping) -> PostgresStatements:
         # Keyed by identity: hashing a mapping would read all its columns. The statements keep the mapping alive.
         known = self._statements.get(id(mapping))
         if known is None:

@@ -32,7 +32,7 @@ class DdlExecution:
         self._connection = connection
         self._wire = wire
         self._marked = marked
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def run(self, statement: DdlStatement, names: TargetNames, noted: Noted, *, local: bool) -> Refusal | None:
         """Execute a statement. ``local``: in the open transaction; otherwise outside of any.
@@ -80,8 +80,8 @@ class DdlExecution:
         found = session.execute(self._connection, _ROLE, [means, role])
         if found and found[0][1]:
             return not found[0][0]
-        if role not in self._told:
-            self._told.add(role)
+        if role not in self._reported:
+            self._reported.add(role)
             reason = "the Replicat's user is not a member of it" if found else "it does not exist"
             noted(
                 "GGS-00578",

@@ -8,19 +8,17 @@ from typing import Any
 from ggshell.connectors.ddl_choice import UNDETERMINED, described
 from ggshell.connectors.postgres import ddl_capture_sql
 from ggshell.connectors.postgres.ddl_messages import DdlMessages, TableReport
-from ggshell.home.events import Severity
+from ggshell.home.events import ReportEvent, Severity
 from ggshell.record.ddl import DdlStatement
-
-Tell = Callable[[Severity, str, str], None]
 
 
 class DdlWatch:
     """Reads the messages of DDL statements, and chooses the statements that the parameter DDL includes."""
 
-    def __init__(self, choose: Callable[[DdlStatement], DdlStatement | None], tell: Tell) -> None:
+    def __init__(self, choose: Callable[[DdlStatement], DdlStatement | None], report_event: ReportEvent) -> None:
         """``choose``: returns a statement as it is captured, None if it is not captured."""
         self._choose = choose
-        self._tell = tell
+        self._report_event = report_event
         self._messages: DdlMessages | None = None
         self._installed = True
 
@@ -46,10 +44,10 @@ class DdlWatch:
                 "The source does not write DDL statements to its log, so they are not captured although the parameter"
             )
             hint = "DDL includes them: run ADD SCHEMATRANDATA as a superuser to install or enable the event triggers."
-            self._tell(Severity.WARNING, "GGS-00581", f"{text} {hint}")
+            self._report_event(Severity.WARNING, "GGS-00581", f"{text} {hint}")
         elif installed and not self._installed:
             text = "The source writes DDL statements to its log again. Those that ran meanwhile are not captured: run them on"
-            self._tell(Severity.INFO, "GGS-00581", f"{text} the targets.")
+            self._report_event(Severity.INFO, "GGS-00581", f"{text} the targets.")
         self._installed = installed
 
     def statement(self, xid: int, content: bytes) -> DdlStatement | None:
@@ -60,7 +58,7 @@ class DdlWatch:
             found = self._messages.read(xid, content)
         except (ValueError, KeyError) as error:
             text = f"A message in the log that claims to be a DDL statement is ignored: {error}."
-            self._tell(Severity.WARNING, "GGS-00582", text)
+            self._report_event(Severity.WARNING, "GGS-00582", text)
             return None
         if found is None:
             return None
@@ -70,10 +68,12 @@ class DdlWatch:
         chosen = self._choose(found)
         if chosen is not None and self._messages.made:
             text = f"The text of CREATE TABLE {found.main.name} cannot be determined: the targets create it with its columns"
-            self._tell(Severity.WARNING, "GGS-00587", f"{text} only. Add its constraints, defaults and indexes there.")
+            self._report_event(
+                Severity.WARNING, "GGS-00587", f"{text} only. Add its constraints, defaults and indexes there."
+            )
         if chosen is not None and not found.text:
             text = f"The text of {described(found)} cannot be determined: run the statement on the targets."
-            self._tell(Severity.WARNING, UNDETERMINED, text)
+            self._report_event(Severity.WARNING, UNDETERMINED, text)
             return None
         return chosen
 
@@ -82,10 +82,12 @@ class DdlWatch:
             text = (
                 f"The rows that table {found.table} had when it was first captured are not in the log: {found.reason}."
             )
-            self._tell(Severity.WARNING, "GGS-00586", f"{text} Load them into the targets.")
+            self._report_event(Severity.WARNING, "GGS-00586", f"{text} Load them into the targets.")
         else:
             text = f"The changes of table {found.table} are not in the log: {found.reason}."
-            self._tell(Severity.WARNING, "GGS-00588", f"{text} Correct the cause, then ADD TRANDATA {found.table}.")
+            self._report_event(
+                Severity.WARNING, "GGS-00588", f"{text} Correct the cause, then ADD TRANDATA {found.table}."
+            )
 
     def ended(self, xid: int) -> None:
         """A transaction has ended."""

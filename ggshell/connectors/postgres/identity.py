@@ -109,19 +109,19 @@ def choose(member: Member, wanted: WantedIdentity, version: int) -> Choice:
         choice = full
     elif wanted.keycols:
         named = (item for item in plain if sorted(item.columns) == sorted(wanted.keycols))
-        choice = _of(next(named, None)) or full
+        choice = _choice_of(next(named, None)) or full
     elif member.identity == "index" and member.identity_index in plain:
-        choice = _of(member.identity_index) or full
+        choice = _choice_of(member.identity_index) or full
     else:
-        choice = _of(next((item for item in plain if item.primary), None)) or full
+        choice = _choice_of(next((item for item in plain if item.primary), None)) or full
     if choice == full and member.generated and version >= TYPE_CHECKED_SINCE:
         if wanted.whole or wanted.keycols or not plain:
             raise _refusal(member, wanted)
-        choice = _of(min(plain, key=lambda item: (not item.primary, item.name))) or full
+        choice = _choice_of(min(plain, key=lambda item: (not item.primary, item.name))) or full
     return choice
 
 
-def _of(index: UniqueIndex | None) -> Choice | None:
+def _choice_of(index: UniqueIndex | None) -> Choice | None:
     if index is None:
         return None
     return Choice("default") if index.primary else Choice("index", index.name)

@@ -152,7 +152,7 @@ class _Job:
             rows = pump(source, target, reading(task), writing(task), watch, ticks)
             seconds = time.monotonic() - began
             books.end_part(task, rows, ticks.total, seconds)
-        ticks.tell()
+        ticks.report()
         return Done(rows, ticks.total, seconds)
 
     def _ran(self, task: RunTask) -> Report:
@@ -169,18 +169,18 @@ class _Ticks:
 
     def __init__(self, channel: Connection) -> None:
         self._channel = channel
-        self._untold, self._told = 0, time.monotonic()
+        self._unreported, self._reported_at = 0, time.monotonic()
         self.total = 0
 
     def __call__(self, size: int) -> None:
         self.total += size
-        self._untold += size
-        if time.monotonic() - self._told > TOLD_SECONDS:
-            self.tell()
+        self._unreported += size
+        if time.monotonic() - self._reported_at > TOLD_SECONDS:
+            self.report()
 
-    def tell(self) -> None:
-        self._channel.send(Moved(self._untold))
-        self._untold, self._told = 0, time.monotonic()
+    def report(self) -> None:
+        self._channel.send(Moved(self._unreported))
+        self._unreported, self._reported_at = 0, time.monotonic()
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from ggshell.clock import Clock
 from ggshell.connectors.postgres import ddl_capture_sql, sequence_values
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.errors import ConnectionLostError, DatabaseError
-from ggshell.home.events import Severity
+from ggshell.home.events import ReportEvent, Severity
 from ggshell.record.sequences import SequenceValue
 from ggshell.types import TableName
 
@@ -26,22 +26,20 @@ GROWTH = 10
 """A target is set ahead at least this many times the values that were used between two looks."""
 LOCK_WAIT = "100ms"
 
-Tell = Callable[[Severity, str, str], None]
-
 
 class SequenceWatch:
     """Watches the sequences that SEQUENCE parameters select."""
 
-    def __init__(self, takes: Callable[[TableName], bool], tell: Tell, clock: Clock) -> None:
+    def __init__(self, takes: Callable[[TableName], bool], report_event: ReportEvent, clock: Clock) -> None:
         self._takes = takes
-        self._tell = tell
+        self._report_event = report_event
         self._clock = clock
         self._secret = secrets.token_hex(32)
         self._shared: str | None = None
         self._written: dict[TableName, SequenceValue] = {}
         self._exact: dict[TableName, tuple[int, bool]] = {}
         self._next = 0.0
-        self._told = ""
+        self._reported = ""
 
     def begin(self, connection: Any) -> None:
         """Prepare to read. Raises DatabaseError if the user may not read the secret of FLUSH SEQUENCE."""
@@ -56,14 +54,14 @@ class SequenceWatch:
             if self._shared is None:
                 self.begin(connection)
             self._write_changed(connection)
-            self._told = ""
+            self._reported = ""
         except ConnectionLostError:
             raise
         except DatabaseError as error:
-            if error.message != self._told:
-                self._told = error.message
+            if error.message != self._reported:
+                self._reported = error.message
                 text = f"The values of sequences are not captured at the moment: {error.message}."
-                self._tell(Severity.WARNING, "GGS-00598", text)
+                self._report_event(Severity.WARNING, "GGS-00598", text)
         after = self._clock.steady()
         self._next = after + SHARE * (after - now)
 

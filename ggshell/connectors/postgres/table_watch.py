@@ -14,7 +14,7 @@ from ggshell.clock import Clock
 from ggshell.connectors.postgres import describe, schema_trandata_sql, trandata
 from ggshell.connectors.postgres.relations import TableObserver
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, NotFoundError
-from ggshell.home.events import Severity
+from ggshell.home.events import ReportEvent, Severity
 from ggshell.record.name_patterns import matches
 from ggshell.types import TableName, split_name
 
@@ -28,8 +28,6 @@ NEVER_ADDED = "it has no TRANDATA"
 NOT_FOUND = "it does not exist"
 UNLOGGED = "it is UNLOGGED, so its changes are not in the log"
 
-Tell = Callable[[Severity, str, str], None]
-
 
 class TableWatch(TableObserver):
     """Watches the tables of an Extract's TABLE lines. ``missed``: the tables that are not captured, with the reason."""
@@ -38,7 +36,7 @@ class TableWatch(TableObserver):
         self,
         patterns: Sequence[str],
         wanted: Callable[[TableName], bool],
-        tell: Tell,
+        report_event: ReportEvent,
         clock: Clock,
         *,
         adds: bool = False,
@@ -48,7 +46,7 @@ class TableWatch(TableObserver):
         """``adds``, ``abends``: DDLOPTIONS ADDTRANDATA and ABEND. ``truncates``: GETTRUNCATES."""
         self._patterns = patterns
         self._wanted = wanted
-        self._tell = tell
+        self._report_event = report_event
         self._clock = clock
         self._adds = adds
         self._abends = abends
@@ -78,7 +76,7 @@ class TableWatch(TableObserver):
         self._left_out.add(partition)
         text = f"TRUNCATE of {partition}, a partition of {root}, is not in the trail: no TABLE parameter includes {partition}."
         hint = f"Its rows remain in the targets: delete them there, and add TABLE {partition}"
-        self._tell(Severity.WARNING, "GGS-00547", f"{text} {hint}.")
+        self._report_event(Severity.WARNING, "GGS-00547", f"{text} {hint}.")
 
     def begin(self, connection: Any) -> dict[TableName, trandata.Trandata]:
         """Look at the tables before capture begins; return their TRANDATA settings.
@@ -162,14 +160,16 @@ class TableWatch(TableObserver):
         new = {name: reason for name, reason in missed.items() if before.get(name) != reason}
         for number, (name, reason) in enumerate(new.items()):
             if number < NAMED:
-                self._tell(Severity.WARNING, *_line(name, reason))
+                self._report_event(Severity.WARNING, *_line(name, reason))
         if len(new) > NAMED:
             text = f"{len(new) - NAMED} more tables are not captured: use INFO EXTRACT group, DETAIL to list them."
-            self._tell(Severity.WARNING, "OGG-05700", text)
+            self._report_event(Severity.WARNING, "OGG-05700", text)
         for table in sorted(captured):
             if str(table) in before:
                 text = f"Table {table} is now captured. Changes made before its ADD TRANDATA are not in the trail"
-                self._tell(Severity.WARNING, "GGS-00534", f"{text}: load the table as described in HELP LOADING.")
+                self._report_event(
+                    Severity.WARNING, "GGS-00534", f"{text}: load the table as described in HELP LOADING."
+                )
         if missed and self._abends:
             name, reason = next(iter(missed.items()))
             raise DatabaseError(
@@ -185,14 +185,14 @@ class TableWatch(TableObserver):
             if not state.later or harmless or state.table in self._warned or not state.published:
                 continue
             self._warned.add(state.table)
-            self._tell(Severity.WARNING, "GGS-00421", state.warning)
+            self._report_event(Severity.WARNING, "GGS-00421", state.warning)
 
     def _report_generated(self, found: Iterable[trandata.Trandata]) -> None:
         """Report once the columns that the log does not contain."""
         for state in found:
             if state.enabled and state.note and state.note not in self._noted:
                 self._noted.add(state.note)
-                self._tell(Severity.INFO, "GGS-00422", state.note)
+                self._report_event(Severity.INFO, "GGS-00422", state.note)
 
     def _report_partitions(self, found: Iterable[trandata.Trandata]) -> None:
         """Report once the partitions for which TRUNCATE of a single one cannot be captured; keep them for ``shown``."""
@@ -208,7 +208,7 @@ class TableWatch(TableObserver):
             if new:
                 needs = "a TABLE parameter that includes them" if unwanted & new else f"ADD TRANDATA {state.table}"
                 text = f"TRUNCATE of a single partition of {state.table} is not captured for {_names(new, _NAMES)}"
-                self._tell(Severity.WARNING, "GGS-00535", f"{text}: requires {needs}.")
+                self._report_event(Severity.WARNING, "GGS-00535", f"{text}: requires {needs}.")
         self._partitions = shown
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ggshell.connectors.postgres import partition_truncates
 from ggshell.connectors.postgres.partition_truncates import Noted, noted
 from ggshell.connectors.postgres.sealed_messages import UNREADABLE, opened
 from ggshell.errors import DatabaseError
-from ggshell.home.events import Severity
-
-Tell = Callable[[Severity, str, str], None]
+from ggshell.home.events import ReportEvent, Severity
 
 
 class TruncateWatch:
@@ -21,12 +18,12 @@ class TruncateWatch:
     and of those in the log before it.
     """
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, report_event: ReportEvent) -> None:
+        self._report_event = report_event
         self._secret: str | None = None
         self._sealed_from = 0
         self._connection: Any = None
-        self._is_told = False
+        self._is_reported = False
 
     def begin(self, connection: Any) -> None:
         """Prepare to read. A user who may not read the secret of the seal needs it when the first message arrives."""
@@ -72,13 +69,13 @@ class TruncateWatch:
         except (ValueError, KeyError, TypeError) as error:
             self._refuse(f"its content is not valid: {error}")
             return None
-        if not self._sealed_from and not self._is_told:
-            self._is_told = True
+        if not self._sealed_from and not self._is_reported:
+            self._is_reported = True
             text = f"TRUNCATE of partition {found.table} is captured from a message that every user could have written"
             hint = f"run ADD TRANDATA {found.root or found.table} again to install the current trigger function."
-            self._tell(Severity.WARNING, "GGS-00589", f"{text}: {hint}")
+            self._report_event(Severity.WARNING, "GGS-00589", f"{text}: {hint}")
         return found
 
     def _refuse(self, reason: str) -> None:
         text = f"A message in the log that claims to be the TRUNCATE of a partition is ignored: {reason}."
-        self._tell(Severity.WARNING, "GGS-00590", text)
+        self._report_event(Severity.WARNING, "GGS-00590", text)

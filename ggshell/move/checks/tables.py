@@ -18,7 +18,7 @@ NEARLY_USED: Final = 0.9
 _ROWS: Final = (TableKind.TABLE, TableKind.PARTITIONED)
 
 
-def _of(tables: Sequence[TableFacts], condition: Callable[[TableFacts], bool]) -> tuple[str, ...]:
+def _names_where(tables: Sequence[TableFacts], condition: Callable[[TableFacts], bool]) -> tuple[str, ...]:
     return tuple(str(table.name) for table in tables if condition(table))
 
 
@@ -31,28 +31,30 @@ def keys(sides: Sides) -> Iterator[Finding]:
     """What identifies the rows of each table."""
     moved = [each for each in sides.source.tables if each.kind in _ROWS and each.logged and not each.partition]
     whole = [each for each in moved if each.key is TableKey.NONE]
-    if names := _of(whole, lambda each: _uncaptured(each, sides.source.server.major)):
+    if names := _names_where(whole, lambda each: _uncaptured(each, sides.source.server.major)):
         text = f"{listed(names)}: neither a key nor REPLICA IDENTITY FULL is possible, because of generated columns"
         action = "create a primary key on columns that are not generated"
         yield Finding(ERROR, "GGS-01046", subject_of(names, "table"), text, action, names)
-    if names := _of(whole, lambda each: not _uncaptured(each, sides.source.server.major)):
+    if names := _names_where(whole, lambda each: not _uncaptured(each, sides.source.server.major)):
         rows = max(each.rows for each in whole)
         text = f"{listed(names)}: no primary key and no unique index that can identify rows, so the whole old row is logged,"
         text = f"{text} and each UPDATE and DELETE reads the table in the target (up to about {max(rows, 0):,} rows)"
         action = "create a primary key, or a unique index on columns that are NOT NULL and not deferrable"
         yield Finding(WARNING, "GGS-01047", subject_of(names, "table"), text, action, names)
-    if names := _of(moved, lambda each: each.key is TableKey.UNIQUE and each.identity in ("default", "nothing")):
+    if names := _names_where(
+        moved, lambda each: each.key is TableKey.UNIQUE and each.identity in ("default", "nothing")
+    ):
         text = f"{listed(names)}: no primary key; TRANDATA logs the whole old row although a unique index exists"
         action = "ALTER TABLE … REPLICA IDENTITY USING INDEX, or make the index the primary key"
         yield Finding(INFO, "GGS-01048", subject_of(names, "table"), text, action, names)
-    if names := _of(moved, lambda each: each.key is not TableKey.NONE and each.identity == "full"):
+    if names := _names_where(moved, lambda each: each.key is not TableKey.NONE and each.identity == "full"):
         text = f"{listed(names)}: REPLICA IDENTITY FULL, so each UPDATE and DELETE logs the whole old row"
         yield Finding(INFO, "GGS-01049", subject_of(names, "table"), text, "", names)
 
 
 def unlogged(sides: Sides) -> Iterator[Finding]:
     """Unlogged tables: the load has their rows, but the log has no changes."""
-    if names := _of(sides.source.tables, lambda each: each.kind in _ROWS and not each.logged):
+    if names := _names_where(sides.source.tables, lambda each: each.kind in _ROWS and not each.logged):
         text = f"{listed(names)}: unlogged; the rows come with the load, later changes do not"
         action = "ALTER TABLE … SET LOGGED before the move, or load these tables again after the switch"
         yield Finding(WARNING, "GGS-01050", subject_of(names, "unlogged table"), text, action, names)
@@ -61,11 +63,11 @@ def unlogged(sides: Sides) -> Iterator[Finding]:
 def columns(sides: Sides) -> Iterator[Finding]:
     """Generated and identity columns, whose values the target makes itself or takes over."""
     tables = [each for each in sides.source.tables if each.kind in _ROWS]
-    if names := _of(tables, lambda each: each.generated):
+    if names := _names_where(tables, lambda each: each.generated):
         text = f"{listed(names)}: the target computes generated columns itself"
         action = "make sure that their functions give the same results there: COMPARE leaves such columns out"
         yield Finding(INFO, "GGS-01051", subject_of(names, "table"), text, action, names)
-    if names := _of(tables, lambda each: each.numbered):
+    if names := _names_where(tables, lambda each: each.numbered):
         text = f"{listed(names)}: identity columns keep their values, and the switch sets their sequences"
         yield Finding(INFO, "GGS-01052", subject_of(names, "table"), text, "", names)
 
@@ -87,14 +89,14 @@ def sequences(sides: Sides) -> Iterator[Finding]:
 
 def inherited(sides: Sides) -> Iterator[Finding]:
     """Tables that inherit from others, which are not partitions."""
-    if names := _of(sides.source.tables, lambda each: each.inherits):
+    if names := _names_where(sides.source.tables, lambda each: each.inherits):
         text = f"{listed(names)}: inherited tables are moved one by one, each with its own rows"
         yield Finding(INFO, "GGS-01054", subject_of(names, "table"), text, "", names)
 
 
 def foreign(sides: Sides) -> Iterator[Finding]:
     """Foreign tables."""
-    if names := _of(sides.source.tables, lambda each: each.kind is TableKind.FOREIGN):
+    if names := _names_where(sides.source.tables, lambda each: each.kind is TableKind.FOREIGN):
         text = f"{listed(names)}: of a foreign table only the definition is moved; its rows stay where they are"
         action = "make sure that the target reaches the foreign server"
         yield Finding(WARNING, "GGS-01055", subject_of(names, "foreign table"), text, action, names)
@@ -102,7 +104,7 @@ def foreign(sides: Sides) -> Iterator[Finding]:
 
 def views(sides: Sides) -> Iterator[Finding]:
     """Materialized views."""
-    if names := _of(sides.source.tables, lambda each: each.kind is TableKind.MATERIALIZED_VIEW):
+    if names := _names_where(sides.source.tables, lambda each: each.kind is TableKind.MATERIALIZED_VIEW):
         text = f"{listed(names)}: materialized views are not replicated"
         action = "REFRESH MATERIALIZED VIEW in the target after the load and again before or after the switch"
         yield Finding(INFO, "GGS-01056", subject_of(names, "materialized view"), text, action, names)
@@ -120,6 +122,6 @@ def virtual(sides: Sides) -> Iterator[Finding]:
     """Virtual generated columns and a target that does not know them: the way back to it is closed."""
     if sides.target.server.major >= STORED_ONLY:
         return
-    if names := _of(sides.source.tables, lambda each: each.virtual):
+    if names := _names_where(sides.source.tables, lambda each: each.virtual):
         text = f"{listed(names)}: virtual generated columns require PostgreSQL {STORED_ONLY} at the target"
         yield Finding(ERROR, "GGS-01058", subject_of(names, "table"), text, "make them STORED", names)

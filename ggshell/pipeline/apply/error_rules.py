@@ -87,7 +87,7 @@ class ErrorRules:
         return self._rules.get(state) or self._rules.get(DEFAULT)
 
     @property
-    def behind(self) -> ErrorRule | None:
+    def without_exceptions(self) -> ErrorRule | None:
         """The rule for errors that EXCEPTION cannot handle (DEFAULT2); None if there is none."""
         return self._rules.get(DEFAULT2)
 

@@ -53,18 +53,18 @@ class RefusedRows:
                 OPTYPE=OPERATION_NAMES.get(io_type, f"TYPE {io_type}"),
                 ERRTYPE="DB",
             )
-            return self._told(self._as_it_came(batch, row))
+            return self._rows_of(self._as_it_came(batch, row))
 
-    def _told(self, alone: ChangeBatch) -> Sequence[tuple[ChangeBatch, TableMapping]]:
+    def _rows_of(self, alone: ChangeBatch) -> Sequence[tuple[ChangeBatch, TableMapping]]:
         made = self._stage.run(alone)
         found: list[tuple[ChangeBatch, TableMapping]] = []
         if made is alone:
             return found
         for place in range(len(made)):
             table = int(made.table[place])
-            its_mapping = self._rows.mapping_of(made.tables[table]) if table < len(made.tables) else None
-            if its_mapping is not None:
-                found.append((made.one(place, int(made.io_type[place]), made.data(place)), its_mapping))
+            mapping = self._rows.mapping_of(made.tables[table]) if table < len(made.tables) else None
+            if mapping is not None:
+                found.append((made.one(place, int(made.io_type[place]), made.data(place)), mapping))
         return found
 
     def _as_it_came(self, batch: ChangeBatch, row: int) -> ChangeBatch:

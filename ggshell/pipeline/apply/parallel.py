@@ -222,7 +222,7 @@ class ParallelDelivery:
         job: list[tuple[Entry, Touched]] = []
         operations = 0
         for piece, touched in zip(pieces, self._finder.touched(batch, pieces, mappings), strict=True):
-            job.append((Entry(piece.header, _behind(batch, piece), ((batch, piece),), piece.count), touched))
+            job.append((Entry(piece.header, _position_after(batch, piece), ((batch, piece),), piece.count), touched))
             operations += piece.count
             if not self._settings.full or operations >= self._settings.chunk:
                 self._enter(job)
@@ -383,19 +383,19 @@ class ParallelDelivery:
                 found = mappings if each is part else self._mappings(each)
                 touched.join(self._finder.touched(each, each.pieces, found)[0])
             operations = sum(each.count for _, each in held)
-            self._enter([(Entry(piece.header, _behind(part, piece), held, operations), touched)])
+            self._enter([(Entry(piece.header, _position_after(part, piece), held, operations), touched)])
             self._send()
             return
         if self._large is None:
             self._drain()
-            self._large = Entry(piece.header, _behind(part, piece), (), 0)
+            self._large = Entry(piece.header, _position_after(part, piece), (), 0)
             self._watermarks.add(self._large)
             self._scheduler.dispatch(self._large, 0)
         large = self._large
         if not large.done:
             self._put(0, [each for each, _ in held], ends=piece.ends)
         if piece.ends:
-            large.end, self._large = _behind(part, piece), None
+            large.end, self._large = _position_after(part, piece), None
             self._drain()
         else:
             self._listen(wait=False)
@@ -404,7 +404,7 @@ class ParallelDelivery:
         return sum(int(batch.length[piece.first : piece.first + piece.count].sum()) for batch, piece in self._held)
 
 
-def _behind(batch: ChangeBatch, piece: TransactionPiece) -> TrailPosition:
+def _position_after(batch: ChangeBatch, piece: TransactionPiece) -> TrailPosition:
     following = piece.first + piece.count
     return TrailPosition(batch.seqno, int(batch.rba[following]) if following < len(batch) else batch.end_rba)
 

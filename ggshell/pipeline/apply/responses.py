@@ -77,7 +77,11 @@ class Responses:
 
     def without_exceptions(self, mapping: TableMapping) -> ErrorRule:
         """Return the rule that applies if the response is EXCEPTION and the table has no exceptions MAP."""
-        return (mapping.refusals.behind if mapping.refusals is not None else None) or self._rules.behind or _ABEND
+        return (
+            (mapping.refusals.without_exceptions if mapping.refusals is not None else None)
+            or self._rules.without_exceptions
+            or _ABEND
+        )
 
     def handle_collisions(self, on: bool, tables: Mapping[str, Wanted] | None = None) -> None:
         """Switch collision handling for all tables, or for the target tables that match a pattern."""

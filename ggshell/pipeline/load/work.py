@@ -23,10 +23,10 @@ TOLD_SECONDS: Final = 0.25
 class Work:
     """The jobs of a load. ``pause`` waits for some seconds, and returns true if the load is to end."""
 
-    def __init__(self, pool: Pool, pause: Callable[[float], bool], told: Told) -> None:
+    def __init__(self, pool: Pool, pause: Callable[[float], bool], progress: Told) -> None:
         self._pool = pool
         self._pause = pause
-        self._told = told
+        self._progress = progress
         self._attempts: Counter[Task] = Counter()
         self._sizes: dict[TableName, int] = {}
         self._open: Counter[TableName] = Counter()
@@ -46,7 +46,7 @@ class Work:
                 self._pool.order(task)
             for task, report in self._pool.reports(TOLD_SECONDS):
                 self._received(schedule, task, report)
-            self._tell(what, copying=any(isinstance(each, CopyTask) for each in schedule.running))
+            self._report_progress(what, copying=any(isinstance(each, CopyTask) for each in schedule.running))
 
     def _received(self, schedule: Schedule, task: Task, report: Report) -> None:
         if isinstance(report, Moved):
@@ -80,9 +80,9 @@ class Work:
                 f"{task.title}: {report.message}", hint="run the same LOAD statement again; complete tables are kept"
             )
 
-    def _tell(self, what: str, *, copying: bool) -> None:
+    def _report_progress(self, what: str, *, copying: bool) -> None:
         whole = sum(self._sizes.values())
         part = sum(min(moved, task.bytes) for task, moved in self._moved.items())
         share = (self._done + part) / whole if whole else 0.0
         doing = "" if copying else what
-        self._told(LoadProgress(self._rows, self._bytes, self._tables, len(self._sizes), min(share, 1.0), doing))
+        self._progress(LoadProgress(self._rows, self._bytes, self._tables, len(self._sizes), min(share, 1.0), doing))

@@ -63,5 +63,5 @@ class Environment:
     database: Callable[[], Facts] = _nothing
     queries: QueryDatabase | None = None
     last_error: dict[str, Value] = field(default_factory=lambda: {"DBERRNUM": 0})
-    told: dict[tuple[str, str], int] = field(default_factory=dict)
+    reported_counts: dict[tuple[str, str], int] = field(default_factory=dict)
     """The counts that DELTASTATS last reported."""

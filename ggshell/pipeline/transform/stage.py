@@ -58,7 +58,9 @@ class Stage:
     def run(self, batch: ChangeBatch) -> ChangeBatch:
         """Process a batch. Returns the same batch if no statement applies to its tables. Raises GgsError."""
         plans = {
-            number: programs for number, table in enumerate(batch.tables) if (programs := self._of(table)) is not None
+            number: programs
+            for number, table in enumerate(batch.tables)
+            if (programs := self._programs_of(table)) is not None
         }
         if not plans:
             return batch
@@ -71,17 +73,17 @@ class Stage:
             for place, program in zip(places, programs, strict=False):
                 parts += [_Part(place, outcome) for outcome in _outcomes(program, groups)]
                 tables[place] = program.definition
-        for row, program in self._told(batch, list(parts)):
+        for row, program in self._error_programs(batch, list(parts)):
             parts.append(_Part(len(tables), program.run(Rows(batch, np.array([row], dtype=np.int64)))))
             tables.append(program.definition)
         return _assembled(batch, tables, list(plans), parts)
 
-    def _of(self, table: TableDefinition) -> Programs:
+    def _programs_of(self, table: TableDefinition) -> Programs:
         if table not in self._known:
             self._known[table] = self._plan(table) if table.columns else None  # DDL records have no columns
         return self._known[table]
 
-    def _told(self, batch: ChangeBatch, parts: Sequence[_Part]) -> Iterator[tuple[int, Program]]:
+    def _error_programs(self, batch: ChangeBatch, parts: Sequence[_Part]) -> Iterator[tuple[int, Program]]:
         """The rows that RAISEERROR names, each with the programs to run for it."""
         if self._raised is None:
             return

@@ -71,7 +71,9 @@ class TokenStage:
 
         Raises StatementError, ParameterError.
         """
-        plans = {number: found for number, table in enumerate(batch.tables) if (found := self._of(table)) is not None}
+        plans = {
+            number: found for number, table in enumerate(batch.tables) if (found := self._tokens_of(table)) is not None
+        }
         if not plans:
             return batch
         old = batch.user_tokens
@@ -92,7 +94,7 @@ class TokenStage:
                     start[row], length[row] = places[whole], len(whole)
         return replace(batch, buffer=b"".join(parts), user_tokens=Areas(start, length))
 
-    def _of(self, table: TableDefinition) -> Tokens | None:
+    def _tokens_of(self, table: TableDefinition) -> Tokens | None:
         if table not in self._known:
             self._known[table] = self._plan(table)
         return self._known[table]

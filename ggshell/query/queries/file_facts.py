@@ -114,7 +114,7 @@ def _restarts(looked: InspectedFile, path: Path) -> Iterator[int]:
 
 def unread_notes(files: Collection[str]) -> list[str]:
     """One sentence for each file that is not read completely, and for each part of a trail that is missing."""
-    found = [told for file in files for told in _told(_facts(file, with_restarts=False))]
+    found = [note for file in files for note in _unread_notes(_facts(file, with_restarts=False))]
     lost = [f"{trail} reached to file {seqno:09d}, which does not exist" for trail, seqno in lost_files(files).items()]
     return found + list(_holes(files)) + lost
 
@@ -131,7 +131,7 @@ def _holes(files: Iterable[str]) -> Iterator[str]:
             yield f"{span} of {trail} missing: the answer does not include their records"
 
 
-def _told(facts: FileFacts) -> Iterator[str]:
+def _unread_notes(facts: FileFacts) -> Iterator[str]:
     name = f"{facts.trail}{facts.seqno:09d}"
     if facts.header is None and facts.size and not facts.begun:
         yield f"{name} does not begin with a trail file header: it is not read"

@@ -260,12 +260,12 @@ def _beats(source: HeartbeatSource, days: Iterable[str]) -> set[Beat]:
     view = source.view
     if isinstance(view, RowsView):
         wanted = pa.array([date.fromisoformat(day) for day in days])
-        return _of(view.table.filter(pc.is_in(_came(view.table), wanted)))
+        return _beats_of(view.table.filter(pc.is_in(_came(view.table), wanted)))
     files = [file for file in view.files if _day_of(file) in days]
-    return {beat for file in files for beat in _of(pq.read_table(file, columns=list(_BEAT), partitioning=None))}
+    return {beat for file in files for beat in _beats_of(pq.read_table(file, columns=list(_BEAT), partitioning=None))}
 
 
-def _of(table: pa.Table) -> set[Beat]:
+def _beats_of(table: pa.Table) -> set[Beat]:
     columns = [table[name].cast(pa.timestamp("us")) if name.endswith("_ts") else table[name] for name in _BEAT]
     return set(zip(*(column.to_pylist() for column in columns), strict=True))
 

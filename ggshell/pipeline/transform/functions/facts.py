@@ -148,8 +148,8 @@ def _count(delta: bool, words: list[str], scope: Scope) -> Node | None:
         count = environment.count(table, statistic)
         if count is None or not delta:
             return _or_missing(count)
-        before = environment.told.get((table, statistic), 0)
-        environment.told[table, statistic] = count
+        before = environment.reported_counts.get((table, statistic), 0)
+        environment.reported_counts[table, statistic] = count
         return count - before
 
     return _everywhere(fact)
