@@ -117,7 +117,7 @@ class Session:
                 log,
                 warm_early=self.interactive,
                 clock=self.clock,
-                told=self.progress,
+                on_progress=self.progress,
                 stopped=lambda: self.limit is not None and self.limit.ended,
             )
         return self._engines

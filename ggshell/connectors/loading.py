@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ggshell.errors import ConflictError, StateError, WaitingDdlError
 from ggshell.pipeline.load.engine import Loading
-from ggshell.pipeline.load.outcome import LoadOutcome, LoadRequest, Told
+from ggshell.pipeline.load.outcome import LoadOutcome, LoadRequest, OnProgress
 from ggshell.pipeline.load.pool import Pool
 from ggshell.pipeline.load.work import Work
 
@@ -26,7 +26,7 @@ def load(
     target: LoggedIn,
     request: LoadRequest,
     pause: Callable[[float], bool],
-    told: Told = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
     part_bytes: int | None = None,
 ) -> LoadOutcome:
     """Load tables of one database into another.
@@ -43,7 +43,7 @@ def load(
         raise ConflictError("LOAD requires two different databases", hint="use another alias as the target")
     for _ in range(ATTEMPTS):
         with suppress(WaitingDdlError):
-            return _load_once(source, target, request, pause, told, part_bytes)
+            return _load_once(source, target, request, pause, on_progress, part_bytes)
     raise WaitingDdlError(
         "DDL of other sessions changes the tables of the source again and again",
         hint="stop the DDL, then run LOAD again",
@@ -55,7 +55,7 @@ def _load_once(
     target: LoggedIn,
     request: LoadRequest,
     pause: Callable[[float], bool],
-    told: Told,
+    on_progress: OnProgress,
     part_bytes: int | None,
 ) -> LoadOutcome:
     """Load from one snapshot. Raises WaitingDdlError if it must be another one; complete tables are kept."""
@@ -65,4 +65,4 @@ def _load_once(
         closing(target.load_target(snapshot.setup)) as into,
     ):
         pool.set_up(into.job_setup(snapshot.setup))
-        return Loading(snapshot, into, request, Work(pool, pause, told), time.monotonic, part_bytes).run()
+        return Loading(snapshot, into, request, Work(pool, pause, on_progress), time.monotonic, part_bytes).run()

@@ -47,14 +47,14 @@ class Drain:
         Replicat applies transactions in the order of their commits. Everything that committed before has then arrived too.
         """
         began = self._clock.steady()
-        told = began + _TOLD_SECONDS
+        report_at = began + _TOLD_SECONDS
         sides[0].write_marker(direction, number)
         while sides[1].marker(direction) < number:
             now = self._clock.steady()
-            if now >= told:
+            if now >= report_at:
                 self._require_running(pair)
                 self._progress(f"Waiting for changes from {pair.source} to {pair.target}: {self._lags(pair)}.")
-                told = now + _TOLD_SECONDS
+                report_at = now + _TOLD_SECONDS
             if now - began > limit or self._wait(_LOOK_SECONDS):
                 self._require_running(pair)
                 raise ProcessError(

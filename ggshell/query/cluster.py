@@ -35,7 +35,7 @@ _CAUSE = re.compile(r"^(?:Caused by|): [\w.$]+: ([^\n]+)", re.MULTILINE)
 
 
 def ask_spark(
-    session: WarmSession, sql: str, views: Sequence[View], told: Callable[[str], None] | None = None
+    session: WarmSession, sql: str, views: Sequence[View], on_progress: Callable[[str], None] | None = None
 ) -> pa.Table:
     """Run a query on Spark.
 
@@ -50,7 +50,7 @@ def ask_spark(
             frame.createOrReplaceTempView(names[view.name.lower()])
         return _answer(spark, text, names)
 
-    return _run(session, work, sql, names, told)
+    return _run(session, work, sql, names, on_progress)
 
 
 def ask_in_parts(
@@ -58,7 +58,7 @@ def ask_in_parts(
     parts: Sequence[FirstHalf],
     schema: pa.Schema,
     sql: str,
-    told: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> pa.Table:
     """Run a query over ``parts``, the results of the first halves, each computed slice by slice in separate tasks.
 
@@ -84,7 +84,7 @@ def ask_in_parts(
         finally:
             frame.unpersist()
 
-    return _run(session, work, sql, names, told)
+    return _run(session, work, sql, names, on_progress)
 
 
 def _answer(spark: SparkSession, text: str, names: Mapping[str, str]) -> pa.Table:
@@ -101,10 +101,10 @@ def _run(
     work: Callable[[SparkSession], pa.Table],
     sql: str,
     names: Mapping[str, str],
-    told: Callable[[str], None] | None,
+    on_progress: Callable[[str], None] | None,
 ) -> pa.Table:
     try:
-        return session.run(work, told)
+        return session.run(work, on_progress)
     except (GgsError, KeyboardInterrupt):
         raise
     except Exception as error:

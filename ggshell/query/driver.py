@@ -387,12 +387,12 @@ def java_version(program: Path) -> int:
         if match:
             return int(match[1] or match[2])
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [str(program), _NO_COUNTERS, "-version"], capture_output=True, text=True, check=False, timeout=30
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = _VERSION.search(told.stderr + told.stdout)
+    match = _VERSION.search(answer.stderr + answer.stdout)
     return int(match[1] or match[2]) if match else 0
 
 

@@ -41,7 +41,7 @@ class Ran(NamedTuple):
 class Engines:
     """The two engines of a shell.
 
-    ``warm_early``: whether a session can be started before it is needed; ``told`` receives the progress of queries;
+    ``warm_early``: whether a session can be started before it is needed; ``on_progress`` receives the progress of queries;
     ``session``: a session that runs already; ``stopped``: whether nobody waits for the running query any more.
     """
 
@@ -52,7 +52,7 @@ class Engines:
         *,
         warm_early: bool = False,
         clock: Clock | None = None,
-        told: Callable[[str], None] | None = None,
+        on_progress: Callable[[str], None] | None = None,
         session: WarmSession | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -61,7 +61,7 @@ class Engines:
         self._session = session
         self.ran: list[Ran] = []
         self._warm_early = warm_early
-        self._told = told
+        self._on_progress = on_progress
         self._clock = clock or SystemClock()
         self._local = LocalEngine(stopped=stopped)
 
@@ -85,7 +85,7 @@ class Engines:
         query: str,
         sql: str,
         views: Sequence[View],
-        told: Callable[[str], None] | None = None,
+        on_progress: Callable[[str], None] | None = None,
     ) -> QueryAnswer:
         """Run a query over views. Raises UsageError if it does not only read, StatementError for invalid SQL."""
         if not is_query(sql):
@@ -94,7 +94,7 @@ class Engines:
         def on_spark() -> pa.Table:
             from ggshell.query.cluster import ask_spark
 
-            return ask_spark(self.session, sql, views, told or self._told)
+            return ask_spark(self.session, sql, views, on_progress or self._on_progress)
 
         return self._answered(query, total_size(views), on_spark, lambda: self._local.ask(sql, views))
 
@@ -104,7 +104,7 @@ class Engines:
         parts: Sequence[FirstHalf],
         schema: pa.Schema,
         sql: str,
-        told: Callable[[str], None] | None = None,
+        on_progress: Callable[[str], None] | None = None,
     ) -> QueryAnswer:
         """Run a query over ``parts``, the combined results of the first halves. ``schema`` describes their columns."""
         views = [part.view for part in parts]
@@ -112,7 +112,7 @@ class Engines:
         def on_spark() -> pa.Table:
             from ggshell.query.cluster import ask_in_parts
 
-            return ask_in_parts(self.session, parts, schema, sql, told or self._told)
+            return ask_in_parts(self.session, parts, schema, sql, on_progress or self._on_progress)
 
         def here() -> pa.Table:
             table = pa.concat_tables(answered(self._local, part, schema) for part in parts)

@@ -87,8 +87,8 @@ def find_server(home: Home) -> Server | None:
         return None  # it has not written its address yet, or has just stopped
 
 
-def start_server(home: Home, told: Callable[[str], None] = lambda _: None) -> Server:
-    """Start the server and wait until it answers. ``told`` is informed that it is starting.
+def start_server(home: Home, on_progress: Callable[[str], None] = lambda _: None) -> Server:
+    """Start the server and wait until it answers. ``on_progress`` is informed that it is starting.
 
     Raises UsageError if the settings name a Connect server, ConflictError if it is already running, or the error of its
     start.
@@ -116,7 +116,7 @@ def start_server(home: Home, told: Callable[[str], None] = lambda _: None) -> Se
         )
     if process.stdout is None:
         raise AssertionError("a pipe was asked for")
-    told("Spark is starting")
+    on_progress("Spark is starting")
     with process.stdout as output:
         ready, _, _ = select.select([output], [], [], START_SECONDS)
         line = output.readline() if ready else b""

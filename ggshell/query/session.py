@@ -74,8 +74,8 @@ class WarmSession:
                 )
                 self._thread.start()
 
-    def get(self, told: Callable[[str], None] | None = None) -> SparkSession:
-        """Wait for the session and return it. ``told`` is informed that it is starting.
+    def get(self, on_progress: Callable[[str], None] | None = None) -> SparkSession:
+        """Wait for the session and return it. ``on_progress`` is informed that it is starting.
 
         Raises NotFoundError without pyspark, StateError without Java, ConnectionLostError if it does not start.
         """
@@ -83,8 +83,8 @@ class WarmSession:
             self.close()  # it ended while it was idle
         self.warm()
         while not self._settled.wait(CHECK_SECONDS):  # with a limit, so that Ctrl-C is handled
-            if told is not None:
-                told("Spark is starting")
+            if on_progress is not None:
+                on_progress("Spark is starting")
         if self._error is not None:
             error, self._error, self._thread = self._error, None, None
             raise error
@@ -112,13 +112,13 @@ class WarmSession:
         version = str(spark.version)
         return SessionFacts("running", master, version, link.cores(spark), link.java, self._seconds, str(self._log))
 
-    def run(self, work: Callable[[SparkSession], _T], told: Callable[[str], None] | None = None) -> _T:
+    def run(self, work: Callable[[SparkSession], _T], on_progress: Callable[[str], None] | None = None) -> _T:
         """Run work with the session in a separate thread; Ctrl-C here cancels its jobs.
 
-        ``told`` receives the progress of the jobs, a few times a second. Raises any error of the work, and
+        ``on_progress`` receives the progress of the jobs, a few times a second. Raises any error of the work, and
         ConnectionLostError if Spark itself has ended; the next query starts it again.
         """
-        spark = self.get(told)
+        spark = self.get(on_progress)
         said_before = self._log_size()
         tag = f"ggshell-{os.getpid()}-{next(self._tags)}"
         done: list[_T] = []
@@ -136,8 +136,8 @@ class WarmSession:
         threading.Thread(target=_and_then, args=(tagged, over), name=tag, daemon=True).start()
         try:
             while not over.wait(CHECK_SECONDS):
-                if told is not None:
-                    told(self.progress(spark, SystemClock().steady() - began))
+                if on_progress is not None:
+                    on_progress(self.progress(spark, SystemClock().steady() - began))
         except KeyboardInterrupt:
             canceller = threading.Thread(target=self._cancel, args=(spark, tag, over), name=f"{tag}-end", daemon=True)
             canceller.start()
@@ -233,9 +233,9 @@ class WarmSession:
     def _failed(self, error: Exception) -> GgsError:
         where = self.settings.shown_master
         text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        told = last_said(self._last_lines(self._log_start))
+        last_line = last_said(self._last_lines(self._log_start))
         return ConnectionLostError(
-            f"Spark ({where}) did not start: {told or text}",
+            f"Spark ({where}) did not start: {last_line or text}",
             code="GGS-00705",
             hint=f"the full error is in {self._log}"
             if not self.settings.is_remote

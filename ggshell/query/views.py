@@ -87,7 +87,7 @@ class Engine(Protocol):
     """An engine that runs statements over views: ``Engines``, or a single engine in tests."""
 
     def ask(
-        self, query: str, sql: str, views: Sequence[View], told: Callable[[str], None] | None = None
+        self, query: str, sql: str, views: Sequence[View], on_progress: Callable[[str], None] | None = None
     ) -> QueryAnswer: ...
 
     def ask_in_parts(
@@ -96,7 +96,7 @@ class Engine(Protocol):
         parts: Sequence[FirstHalf],
         schema: pa.Schema,
         sql: str,
-        told: Callable[[str], None] | None = None,
+        on_progress: Callable[[str], None] | None = None,
     ) -> QueryAnswer: ...
 
 

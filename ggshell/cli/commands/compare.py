@@ -44,7 +44,7 @@ def compare(
         databases = here.comparison(), there.comparison()
         pairs = table_pairs(databases, table or ("*.*",), into)
         line = _ProgressLine(session, len(pairs), float(lag))
-        found = list(compare_tables(databases, pairs, float(lag), session.wait, told=line))
+        found = list(compare_tables(databases, pairs, float(lag), session.wait, on_progress=line))
         notes = _repair(session, repair, found, databases, replicated=replicate) if repair else ()
         if here.conninfo == there.conninfo and any(left == right for left, right in pairs):
             notes = (

@@ -231,11 +231,11 @@ def _altered(
 
     ``lines``: what ``change`` says about a path is added to it.
     """
-    told = [] if lines is None else lines
+    texts = [] if lines is None else lines
     found, errors = select(session, kinds, pattern)
     for each in found:
         require_stopped(each, "altered")
     for each in found:
         registrations.save(session, change(each))
-        told.append(_ALTERED[kinds])
-    return Message(tuple(told), tuple(errors))
+        texts.append(_ALTERED[kinds])
+    return Message(tuple(texts), tuple(errors))

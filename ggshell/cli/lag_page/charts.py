@@ -131,8 +131,8 @@ def _cell(window: Window | None, x: float, y: float, width: float, words: str) -
     }
     if window is None or p95 is None:
         return element("rect", title(f"{words}\nno heartbeat"), **where, class_="none")
-    told = f"{words}\np50 {seconds_text(window.total.p50)}, p95 {seconds_text(p95)}, {window.beats:,} heartbeats"
-    return element("rect", title(told), **where, fill=shade(p95))
+    hover_text = f"{words}\np50 {seconds_text(window.total.p50)}, p95 {seconds_text(p95)}, {window.beats:,} heartbeats"
+    return element("rect", title(hover_text), **where, fill=shade(p95))
 
 
 def heat_legend() -> str:
@@ -214,14 +214,20 @@ def _run(
     )
     parts.append(element("polyline", points=line, class_="p95"))
     for number, window in zip(run, windows, strict=True):
-        told = "\n".join(
+        hover_text = "\n".join(
             [period_text(window.begin, period)]
             + [f"{hop} {seconds_text(window.hops[hop].mean)}" for hop in HOPS]
             + [f"p95 {seconds_text(window.total.p95)}"]
         )
         parts.append(
             element(
-                "rect", title(told), x=x(number) - width, y=8, width=2 * width, height=AREA_HEIGHT - 8, class_="hover"
+                "rect",
+                title(hover_text),
+                x=x(number) - width,
+                y=8,
+                width=2 * width,
+                height=AREA_HEIGHT - 8,
+                class_="hover",
             )
         )
     return "".join(parts)

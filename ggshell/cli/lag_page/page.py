@@ -169,8 +169,8 @@ def _windows(windows: Iterable[Window], names: dict[LagPath, str], period: str) 
         "Longest",
         *(f"\N{DIAMETER SIGN} {hop}" for hop in HOPS[:-1]),
     )
-    told = list(windows)
-    most = max((each.total.p95 or 0.0 for each in told), default=0.0)
+    shown = list(windows)
+    most = max((each.total.p95 or 0.0 for each in shown), default=0.0)
     rows = [
         [
             period_text(each.begin, period),
@@ -182,7 +182,7 @@ def _windows(windows: Iterable[Window], names: dict[LagPath, str], period: str) 
             seconds_text(each.total.longest),
             *(seconds_text(each.hops[hop].mean) for hop in HOPS[:-1]),
         ]
-        for each in told
+        for each in shown
     ]
     return _table(heads, rows, 2)
 

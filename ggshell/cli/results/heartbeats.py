@@ -154,9 +154,9 @@ def clock_warnings(lags: Iterable[Lag]) -> list[Note]:
     notes: list[Note] = []
     for lag in lags:
         if lag.negative:
-            told = ", ".join(f"{name} {seconds:.6f} s" for name, seconds in lag.negative)
+            hops = ", ".join(f"{name} {seconds:.6f} s" for name, seconds in lag.negative)
             text = (
-                f"Negative lag from {lag.beat.remote_database} ({lag.incoming.path}): {told}. The hosts' clocks differ."
+                f"Negative lag from {lag.beat.remote_database} ({lag.incoming.path}): {hops}. The hosts' clocks differ."
             )
             notes.append(Note("GGS-00652", text))
     return notes

@@ -207,8 +207,8 @@ class Encoder:
             names, values = tuple(merged), list(merged.values())
         shape, indexes = self._columns(row, names)
         if UNSUPPORTED in values:
-            told = frozenset(index for name, index in zip(names, indexes, strict=True) if name in lobs)
-            pairs = self._supported(row, shape, dict(zip(indexes, values, strict=True)), told)
+            in_lob_records = frozenset(index for name, index in zip(names, indexes, strict=True) if name in lobs)
+            pairs = self._supported(row, shape, dict(zip(indexes, values, strict=True)), in_lob_records)
             return shape.definition, IoType.INSERT, encode_image(sorted(pairs.items()) if lobs else pairs.items())
         pairs_in_order = zip(indexes, values, strict=True)
         return shape.definition, IoType.INSERT, encode_image(sorted(pairs_in_order) if lobs else pairs_in_order)
@@ -235,8 +235,8 @@ class Encoder:
             shape, earlier, later = self._sides(row, parse_update(row.undo))
             identity = _identity(shape, {**later, **earlier, **before})
         if UNSUPPORTED in after.values():
-            told = frozenset(shape.places[name] for name in lobs)
-            after = self._supported(row, shape, after, told)
+            in_lob_records = frozenset(shape.places[name] for name in lobs)
+            after = self._supported(row, shape, after, in_lob_records)
         return self._updated(row, shape, identity, after)
 
     def _updated(
@@ -281,11 +281,11 @@ class Encoder:
         return shape, after, dict(zip(indexes[:count], values[:count], strict=True))
 
     def _supported(
-        self, row: CachedRow, shape: RedoTable, values: dict[int, Value], told: frozenset[int]
+        self, row: CachedRow, shape: RedoTable, values: dict[int, Value], in_lob_records: frozenset[int]
     ) -> dict[int, Value]:
-        """Remove the values that the log does not contain, and report them unless they are in ``told``."""
+        """Remove the values that the log does not contain, and report them unless they are in ``in_lob_records``."""
         for index, value in values.items():
-            if value == UNSUPPORTED and index not in told:
+            if value == UNSUPPORTED and index not in in_lob_records:
                 column = shape.definition.columns[index].name
                 self._problem(
                     row.owner, row.table, f"column {column} has a value that the log does not contain as text"

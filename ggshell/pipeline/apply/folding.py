@@ -61,11 +61,11 @@ def _foldable(changes: Sequence[Change]) -> bool:
         return False
     columns = [mapping.columns[index] for index in mapping.key]
     names = {column.name for column in columns if column is not None}
-    told = all(
+    compares_as_text = all(
         column is not None and (column.exact or _is_number(mapping, index))
         for index, column in zip(mapping.key, columns, strict=True)
     )
-    return told and mapping.target.unique == (frozenset(names),)
+    return compares_as_text and mapping.target.unique == (frozenset(names),)
 
 
 def _is_number(mapping: TableMapping, index: int) -> bool:

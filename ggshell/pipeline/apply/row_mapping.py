@@ -65,11 +65,13 @@ class RowMapping:
             rules = [rule for rule in rules if not self._mapper.skips(source, rule)]
         if not rules:
             return None
-        told = self._exceptions_of(source, rules[0])
-        if told:
+        exceptions = self._exceptions_of(source, rules[0])
+        if exceptions:
             # The target can be queried now, while nothing is pending, but not when a row is refused.
             self._apply_pending()
-            self._exceptions[source] = [self._program(source, rule, -number) for number, rule in enumerate(told, 1)]
+            self._exceptions[source] = [
+                self._program(source, rule, -number) for number, rule in enumerate(exceptions, 1)
+            ]
         if plain:
             return None
         self._apply_pending()

@@ -102,7 +102,7 @@ class CompareProgress(NamedTuple):
     again: int = 0
 
 
-Told = Callable[[CompareProgress], None]
+OnProgress = Callable[[CompareProgress], None]
 Databases = tuple[ComparedDatabase, ComparedDatabase]
 """Source and target."""
 
@@ -138,16 +138,16 @@ def compare_tables(
     lag: float,
     wait: Callable[[float], bool],
     most: int = MOST_DIFFERENCES,
-    told: Told = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Iterator[ComparedTable]:
     """Compare each pair of tables. Differences that may be in flight are checked again after ``lag`` seconds.
 
-    ``told`` is called with the progress.
+    ``on_progress`` is called with the progress.
     """
     for source, target in pairs:
         try:
-            told(CompareProgress(source))
-            yield _compared(databases, source, target, _Recheck(lag, wait, most), told)
+            on_progress(CompareProgress(source))
+            yield _compared(databases, source, target, _Recheck(lag, wait, most), on_progress)
         except ConnectionLostError:
             raise
         except DatabaseError as error:  # of this table; the others are still compared
@@ -167,7 +167,7 @@ def _compared(
     source: TableName,
     target: TableName,
     recheck: _Recheck,
-    told: Told,
+    on_progress: OnProgress,
 ) -> ComparedTable:
     try:
         columns = databases[0].columns(source), databases[1].columns(target)
@@ -183,14 +183,14 @@ def _compared(
         return ComparedTable(source, target, columns[0], problem=text)
     pair = Pair(databases[0].side(source, *columns), there)
     try:
-        rows, lasting, whole = _walked(pair, source, recheck, told)
+        rows, lasting, whole = _walked(pair, source, recheck, on_progress)
     finally:
         pair.close()
     return ComparedTable(source, target, columns[0], *rows, tuple(lasting), whole=whole)
 
 
 def _walked(
-    pair: Pair, table: TableName, recheck: _Recheck, told: Told
+    pair: Pair, table: TableName, recheck: _Recheck, on_progress: OnProgress
 ) -> tuple[tuple[int, int], list[Difference], bool]:
     """The number of rows on both sides, the differences that remain after the lag, and whether all rows were compared.
 
@@ -202,11 +202,11 @@ def _walked(
     def divided(found: int) -> None:
         nonlocal about
         about = found
-        told(CompareProgress(table, 0, about))
+        on_progress(CompareProgress(table, 0, about))
 
     def checked() -> list[Difference]:
         if open_:
-            told(CompareProgress(table, max(rows), about, len(open_)))
+            on_progress(CompareProgress(table, max(rows), about, len(open_)))
         return confirmed(pair, open_, recheck.lag, recheck.wait)
 
     for part in walk(pair, divided=divided):
@@ -218,5 +218,5 @@ def _walked(
         if len(open_) >= max(recheck.most - len(lasting), recheck.most // 10):
             lasting += checked()
             open_ = []
-        told(CompareProgress(table, max(rows), about))
+        on_progress(CompareProgress(table, max(rows), about))
     return rows, [*lasting, *checked()], True

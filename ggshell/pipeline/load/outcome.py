@@ -34,7 +34,7 @@ class LoadProgress(NamedTuple):
     doing: str = ""
 
 
-Told = Callable[[LoadProgress], None]
+OnProgress = Callable[[LoadProgress], None]
 
 
 class LoadedTable(NamedTuple):

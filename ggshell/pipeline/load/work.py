@@ -8,7 +8,7 @@ from typing import Final
 
 from ggshell.errors import ConnectionLostError, DatabaseError, WaitingDdlError
 from ggshell.pipeline.load.databases import SourceTable
-from ggshell.pipeline.load.outcome import LoadProgress, Told
+from ggshell.pipeline.load.outcome import LoadProgress, OnProgress
 from ggshell.pipeline.load.pool import Pool
 from ggshell.pipeline.load.schedule import Schedule
 from ggshell.pipeline.load.tasks import CopyTask, Failed, Moved, Report, Task
@@ -23,10 +23,10 @@ TOLD_SECONDS: Final = 0.25
 class Work:
     """The jobs of a load. ``pause`` waits for some seconds, and returns true if the load is to end."""
 
-    def __init__(self, pool: Pool, pause: Callable[[float], bool], progress: Told) -> None:
+    def __init__(self, pool: Pool, pause: Callable[[float], bool], on_progress: OnProgress) -> None:
         self._pool = pool
         self._pause = pause
-        self._progress = progress
+        self._on_progress = on_progress
         self._attempts: Counter[Task] = Counter()
         self._sizes: dict[TableName, int] = {}
         self._open: Counter[TableName] = Counter()
@@ -85,4 +85,4 @@ class Work:
         part = sum(min(moved, task.bytes) for task, moved in self._moved.items())
         share = (self._done + part) / whole if whole else 0.0
         doing = "" if copying else what
-        self._progress(LoadProgress(self._rows, self._bytes, self._tables, len(self._sizes), min(share, 1.0), doing))
+        self._on_progress(LoadProgress(self._rows, self._bytes, self._tables, len(self._sizes), min(share, 1.0), doing))

@@ -65,7 +65,7 @@ class Heartbeats:
     engine: Engine
     since: int = 0
     until: int = 0
-    told: Callable[[str], None] | None = None
+    on_progress: Callable[[str], None] | None = None
 
     def ask(self, name: str, schema: pa.Schema, part: str, sql: str) -> QueryAnswer:
         """Run a query over ``parts``, the combined results of ``part``, which is DuckDB's SQL after WITH.
@@ -77,7 +77,7 @@ class Heartbeats:
         slices.
         """
         parts = [FirstHalf(source.view, f"WITH {self._ctes(source)}, {part}") for source in self.sources]
-        return self.engine.ask_in_parts(name, parts, schema, sql, self.told)
+        return self.engine.ask_in_parts(name, parts, schema, sql, self.on_progress)
 
     def _ctes(self, source: HeartbeatSource) -> str:
         limits = [f"came >= {self.since}"] if self.since else []

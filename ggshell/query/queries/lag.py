@@ -71,9 +71,9 @@ def _ranked(keys: str, counts: str, *sums: str) -> str:
 
     ``beats`` is the count per key; ``place`` is the running count up to a row.
     """
-    told = ", ".join(["max(most) AS most", "sum(alike) AS alike", *sums])
+    columns = ", ".join(["max(most) AS most", "sum(alike) AS alike", *sums])
     return f"""
-             merged AS (SELECT {keys}, {told} FROM {counts} GROUP BY {keys}, {_three_digits("most")}),
+             merged AS (SELECT {keys}, {columns} FROM {counts} GROUP BY {keys}, {_three_digits("most")}),
              ranked AS (SELECT *, sum(alike) OVER (PARTITION BY {keys} ORDER BY most) AS place,
                                sum(alike) OVER (PARTITION BY {keys}) AS beats FROM merged)"""
 
@@ -256,7 +256,7 @@ def worst(found: Iterable[Window], number: int) -> list[Window]:
 
 def trends(found: Iterable[Window], period: str) -> list[Trend]:
     """The trend of each path's mean lag: least squares over its last periods, from the last turning point on."""
-    told = []
+    result = []
     for way, of_way in groupby(found, key=lambda each: each.way):
         points = [(each.begin / _MICRO, each.total.mean) for each in of_way if each.total.mean is not None]
         points = points[-TREND_PERIODS:]
@@ -264,8 +264,8 @@ def trends(found: Iterable[Window], period: str) -> list[Trend]:
             continue
         now, slope = points[-1][1], _slope(_since_turn(points))
         falls = slope < 0 and now >= LEAST_FORECAST
-        told.append(Trend(way, now, slope, now / -slope if falls else None))
-    return told
+        result.append(Trend(way, now, slope, now / -slope if falls else None))
+    return result
 
 
 def _since_turn(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
@@ -306,10 +306,10 @@ def clock_leads(found: Iterable[Window]) -> list[ClockLead]:
         pair, value = (each.way.remote, each.way.local), each.total.least
         if value is not None and each.way.local:
             least[pair] = min(value, least.get(pair, value))
-    told = []
+    result = []
     for remote, local in sorted(least):
         back = least.get((local, remote))
         offset = estimate([least[remote, local]], [back]) if back is not None and remote < local else None
         if offset is not None:
-            told.append(ClockLead(remote, local, offset))
-    return told
+            result.append(ClockLead(remote, local, offset))
+    return result

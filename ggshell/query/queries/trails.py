@@ -34,7 +34,7 @@ class QueriedTrails:
 
     files: tuple[str, ...]
     engine: Engine
-    told: Callable[[str], None] | None = None
+    on_progress: Callable[[str], None] | None = None
     keys: HomeKeys | None = None
 
     def ask(
@@ -56,7 +56,7 @@ class QueriedTrails:
 
         def asked(columns: tuple[str, ...]) -> QueryAnswer:
             views = [TrailView(*view, columns, tuple(conditions), damage, keys=self.keys) for view in self._meant(sql)]
-            return self.engine.ask(name, sql, [*views, *more], self.told)
+            return self.engine.ask(name, sql, [*views, *more], self.on_progress)
 
         columns = columns_of(sql, every) or ("rba",)
         try:
@@ -81,7 +81,7 @@ class QueriedTrails:
         """Run a query over ``parts``: the results of ``part`` for each slice of the view ``trail``."""
         columns = columns_of(part, COLUMNS) or ("rba",)
         view = TrailView(VIEW, self.files, columns, tuple(conditions), keys=self.keys)
-        return self.engine.ask_in_parts(name, [FirstHalf(view, part)], schema, sql, self.told)
+        return self.engine.ask_in_parts(name, [FirstHalf(view, part)], schema, sql, self.on_progress)
 
     def _meant(self, sql: str) -> list[tuple[str, tuple[str, ...]]]:
         """The views that a statement can refer to, with their files."""
@@ -100,12 +100,12 @@ def trails(
     texts: Sequence[str],
     base: Path,
     engine: Engine,
-    told: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     keys: HomeKeys | None = None,
 ) -> QueriedTrails:
     """The trails that texts refer to. Raises NotFoundError if there is none, UsageError for a mixed folder."""
     files = dict.fromkeys(file for text in texts for file in paths.trail_files(text.strip(), base))
-    return QueriedTrails(tuple(files), engine, told, keys)
+    return QueriedTrails(tuple(files), engine, on_progress, keys)
 
 
 class SpanCondition(NamedTuple):
