@@ -237,19 +237,14 @@ def _result(pgconn: Any, wanted: int, watch: Watch) -> Any:
     if found is None:
         raise ConnectionLostError("the database is not responding")
     if found.status != wanted:
-        raise _refused(found)
+        raise session.refused(found)
     return found
-
-
-def _refused(result: Any) -> GgsError:
-    state = (result.error_field(ord("C")) or b"").decode()
-    return session.refusal(result.error_message.decode(errors="replace"), state, operational=not state)
 
 
 def _reason(target: Any) -> GgsError | None:
     """Why the target has ended a COPY, if it has said so."""
     found = target.get_result() if target.status == 0 else None
-    return _refused(found) if found is not None and found.error_field(ord("C")) else None
+    return session.refused(found) if found is not None and found.error_field(ord("C")) else None
 
 
 def _blocks(source: Any, watch: Watch) -> Iterator[memoryview]:

@@ -88,8 +88,7 @@ def check(result: Any) -> None:
         raise ConnectionLostError("the source is not responding")
     if result.status in (1, _TUPLES, _COPY_OUT):
         return
-    state = (result.error_field(ord("C")) or b"").decode()
-    raise session.refusal(result.error_message.decode(errors="replace"), state, operational=not state)
+    raise session.refused(result)
 
 
 def _lost(error: Exception) -> GgsError:

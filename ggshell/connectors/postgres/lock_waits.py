@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.connectors.postgres.session import connect_limited, execute, refusal, transaction, translate
+from ggshell.connectors.postgres.session import connect_limited, execute, refused, transaction, translate
 from ggshell.errors import ConflictError, GgsError
 from ggshell.types import TableName, quote_table
 
@@ -122,8 +122,7 @@ def watched(connection: psycopg.Connection[Any], statement: str, waiting: Waitin
         raise
     first = _results(pgconn)[0]
     if first.status != _TUPLES:
-        state = (first.error_field(ord("C")) or b"").decode()
-        raise refusal(first.error_message.decode(errors="replace"), state, operational=not state)
+        raise refused(first)
     return (first.get_value(0, 0) or b"").decode()
 
 

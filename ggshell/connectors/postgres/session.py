@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.data_sources import data_source
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
@@ -185,37 +185,96 @@ def translate(error: Exception) -> GgsError:
     return refusal(str(error), getattr(error, "sqlstate", None) or "", operational=operational)
 
 
+class _Refusal(NamedTuple):
+    """A reason why a server refuses something, and its remedy.
+
+    ``states``: its SQLSTATEs, which decide; ``part``: what the text of an error with one of them must contain, because the
+    SQLSTATE has further meanings. ``text``: the reason in an error without a SQLSTATE, as libpq returns for a refused
+    connection.
+    """
+
+    states: frozenset[str]
+    part: str
+    text: re.Pattern[str]
+    words: str
+    hint: str
+    code: str = DatabaseError.code
+
+    def explains(self, text: str, state: str) -> bool:
+        if state:
+            return state in self.states and self.part in text
+        return self.text.search(text) is not None
+
+
+_LOGIN_HINT: Final = "correct the login: ALTER CREDENTIALSTORE REPLACE USER …"
+_REFUSALS: Final = (
+    _Refusal(
+        frozenset({"28000"}),
+        "pg_hba.conf",
+        re.compile(r"pg_hba\.conf"),
+        "the server refuses the connection",
+        "add a line for this host, user and database to pg_hba.conf on the server, and reload it",
+    ),
+    _Refusal(
+        frozenset({"28000", "28P01"}),
+        "",
+        re.compile(r"authentication failed|no password supplied|role \".*\" (does not exist|is not permitted)"),
+        "login failed",
+        _LOGIN_HINT,
+    ),
+    _Refusal(
+        frozenset({"3D000"}),
+        "",
+        re.compile(r"database \".*\" does not exist"),
+        "login failed",
+        "check the database name in the login",
+    ),
+    _Refusal(
+        frozenset({"55000"}),
+        "wal_level",
+        re.compile(r"requires wal_level"),
+        "the server does not log the data that replication requires",
+        "ALTER SYSTEM SET wal_level = logical, then restart the server",
+    ),
+    _Refusal(
+        frozenset({"55006"}),
+        "slot",
+        re.compile(r"slot .* is active for pid"),
+        "the replication slot is already in use",
+        "stop its other reader",
+        "GGS-00411",
+    ),
+    _Refusal(
+        frozenset({"42501"}),
+        "",
+        re.compile(r"must be superuser or replication role|permission denied (for|to) "),
+        "a privilege is missing",
+        "grant it: ALTER ROLE … REPLICATION, or GRANT …",
+    ),
+)
+"""The first that explains an error counts."""
+
+
 def refusal(text: str, state: str, *, operational: bool = False) -> GgsError:
-    """Translate the server's message to an error of ggshell, by its SQLSTATE.
+    """Translate the server's message to an error of ggshell, by its SQLSTATE; by its text only if it has none.
 
     ``operational`` means that an error without a SQLSTATE is a lost connection.
     """
     text = " ".join(_POSITION.sub("", text).split())
     lowered = text.lower()
-    if state == "28P01" or "password authentication failed" in lowered or "no password supplied" in lowered:
-        return DatabaseError(f"login failed: {text}", hint="correct the login: ALTER CREDENTIALSTORE REPLACE USER …")
-    if "pg_hba.conf" in lowered:
-        return DatabaseError(
-            f"the server refuses the connection: {text}",
-            hint="add a line for this host, user and database to pg_hba.conf on the server, and reload it",
-        )
-    if "database" in lowered and "does not exist" in lowered:
-        return DatabaseError(f"login failed: {text}", hint="check the database name in the login")
-    if "wal_level" in lowered:
-        return DatabaseError(
-            f"the server does not log the data that replication requires: {text}",
-            hint="ALTER SYSTEM SET wal_level = logical, then restart the server",
-        )
-    if state == "55006" or "is active for pid" in lowered:
-        return DatabaseError(
-            f"the replication slot is already in use: {text}", code="GGS-00411", hint="stop its other reader"
-        )
-    if state == "42501" or "must be superuser or replication role" in lowered or "permission denied" in lowered:
-        return DatabaseError(f"a privilege is missing: {text}", hint="grant it: ALTER ROLE … REPLICATION, or GRANT …")
+    for known in _REFUSALS:
+        if known.explains(lowered, state):
+            return DatabaseError(f"{known.words}: {text}", code=known.code, hint=known.hint)
     if state[:2] in ("08", "57", "53") or (operational and not state):
         hint = _UNREACHABLE if any(reason in lowered for reason in _NOT_REACHED) else ""
         return ConnectionLostError(f"the database is not responding: {text}", hint=hint)
     return DatabaseError(f"the database returned an error: {text}")
+
+
+def refused(result: Any) -> GgsError:
+    """Translate the error that is a result of libpq."""
+    state = (result.error_field(ord("C")) or b"").decode()
+    return refusal(result.error_message.decode(errors="replace"), state, operational=not state)
 
 
 def execute(connection: psycopg.Connection[Any], statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:

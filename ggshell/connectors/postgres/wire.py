@@ -69,9 +69,8 @@ def start(connection: Any, control: Any, command: str) -> tuple[ReplicationWire,
         return wire, inbox
     result = connection.pgconn.exec_(command.encode())
     if result.status != _COPY_BOTH:
-        text = result.error_message.decode(errors="replace")
         connection.close()
-        raise session.translate(Exception(text))
+        raise session.refused(result)
     return LibpqWire(connection), inbox
 
 

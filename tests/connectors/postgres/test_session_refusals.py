@@ -37,6 +37,57 @@ def test_a_refusal_names_its_remedy(text: str, state: str, error: type[DatabaseE
     assert bool(found.hint) is bool(hint)
 
 
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ('relation "shop.database_log" does not exist', "42P01"),
+        ('column "wal_level" does not exist', "42703"),
+        ('invalid input syntax: "password authentication failed"', "22P02"),
+        ("duplicate key: Key (note)=(see pg_hba.conf) already exists.", "23505"),
+        ('new row violates check "permission denied for x"', "23514"),
+        ('cannot ALTER TABLE "t" because it has pending trigger events', "55006"),
+        ('cannot alter type "t" because column "a" uses it', "55000"),
+    ],
+)
+def test_the_sqlstate_decides_and_not_words_of_the_message(text: str, state: str) -> None:
+    """Regression: a missing table whose name contains "database" was reported as a login that failed."""
+    found = refusal(text, state)
+    assert (found.message, found.hint) == (f"the database returned an error: {text}", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "words"),
+    [
+        ("rôle « x » inconnu", "28000", "login failed"),
+        ("base de données « x » inconnue", "3D000", "login failed"),
+        ("droit refusé", "42501", "a privilege is missing"),
+        ("le slot de réplication « s » est actif", "55006", "the replication slot is already in use"),
+        ("logical decoding requires wal_level >= logical", "55000", "the server does not log the data"),
+    ],
+)
+def test_the_language_of_the_server_does_not_matter(text: str, state: str, words: str) -> None:
+    assert refusal(text, state).message.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('FATAL: database "x" does not exist', "login failed"),
+        ('FATAL: role "x" does not exist', "login failed"),
+        ('FATAL: permission denied for database "x"', "a privilege is missing"),
+        ("FATAL: must be superuser or replication role to start walsender", "a privilege is missing"),
+    ],
+)
+def test_an_error_without_a_sqlstate_is_known_by_its_text(text: str, words: str) -> None:
+    found = refusal(f'connection to server at "::1", port 5 failed: {text}', "", operational=True)
+    assert found.message.startswith(words)
+
+
+def test_a_socket_that_may_not_be_opened_is_a_server_that_does_not_respond() -> None:
+    text = 'connection to server on socket "/run/.s.PGSQL.5" failed: Permission denied'
+    assert isinstance(refusal(text, "", operational=True), ConnectionLostError)
+
+
 def test_the_position_in_the_statement_is_not_part_of_the_message() -> None:
     text = 'syntax error at or near "("\nLINE 1: CREATE TABLE a.b ((\n                          ^\nDETAIL:  more'
     found = refusal(text, "42601")
