@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Collection, Container, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 from ggshell.clock import Clock
 from ggshell.connectors.ddl_choice import DdlCounter
@@ -12,6 +12,7 @@ from ggshell.errors import CaptureError
 from ggshell.home.checkpoint import Checkpoint, GroupOptions
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
+from ggshell.home.shown_place import PlacePart, ShownPlace
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.pipeline.capture.bounded.objects import DefinitionCodec
 from ggshell.pipeline.capture.cache import OpenTransaction
@@ -177,9 +178,29 @@ class SourceDatabase(ABC):
     def places(self, state: LogState, oldest: OpenTransaction | None) -> Places:
         """Convert the state of reading to positions for the checkpoint."""
 
-    def shown(self, place: int) -> dict[str, Any]:
-        """Return a log position as answers show it: LSN, or SCN with the log's number."""
-        return {"csn": str(place)}
+    def shown(self, place: int) -> ShownPlace:
+        """Return the begin of a transaction as SHOWTRANS and warnings show it."""
+        return ShownPlace(str(place), after=(PlacePart("csn", "CSN", str(place)),))
+
+    def read_position(self, place: int) -> ShownPlace:
+        """Return the position up to which the log was read, as STATUS shows it."""
+        return self.shown(place)
+
+    def restart_text(self, oldest: int, persisted: LogPosition | None) -> str:
+        """Return what SHOWTRANS says of the oldest log that a restart needs; nothing if the server retains what is needed.
+
+        ``oldest``: where the oldest open transaction begins. ``persisted``: from where on the log is read again, if files
+        of Bounded Recovery have what is before it.
+        """
+        return ""
+
+    def orphans(self, known: Collection[int]) -> Mapping[int, str]:
+        """Return those of the open transactions that have ended without a record of it, each with the reason."""
+        return {}
+
+    def thread(self, transaction: OpenTransaction) -> int:
+        """Return the thread of the log in which a transaction began."""
+        return 1
 
     def transaction_id(self, xid: int) -> str:
         return str(xid)

@@ -424,7 +424,9 @@ class LogExtract:
         state = self._capture.state if self._capture is not None else None
         reading = "At EOF" if self._progress.at_end else "Processing data"
         read = {
-            **(self._source.shown(state.read if self._source.bounded else state.safe) if state else {}),
+            "place": plain(
+                self._source.read_position(state.read if self._source.bounded else state.safe) if state else {}
+            ),
             "timestamp": self._progress.record_time,
         }
         outputs = self._outputs

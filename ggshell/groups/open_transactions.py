@@ -12,6 +12,7 @@ from ggshell.errors import CaptureError
 from ggshell.groups.bounded_recovery import ExtractRecovery
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.events import Severity
+from ggshell.home.typed_fields import plain
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.pipeline.capture.cache import OpenTransaction, TransactionCache
 from ggshell.pipeline.capture.decisions import Action, Decision
@@ -19,8 +20,6 @@ from ggshell.pipeline.capture.stream import Capture
 from ggshell.types import Csn, CsnForm
 
 CODE = "OGG-01012"
-_SLOT = 32
-"""The number of low bits in an Oracle transaction number that count the uses of its slot, below undo segment and slot."""
 
 
 class OpenTransactions:
@@ -84,30 +83,27 @@ class OpenTransactions:
             "xid": self._source.transaction_id(item.xid),
             "items": 0,
             "start_time": to_datetime(item.begin_time).isoformat(),
-            "lsn": "",
             "status": f"Running, nothing sent yet ({_whose(item)})",
         }
 
-    def _restart(self, capture: Capture | None) -> dict[str, Any] | None:
-        """Return the oldest log position that a restart needs, or None.
+    def _restart(self, capture: Capture | None) -> str:
+        """Return what the source says of the oldest log position that a restart needs.
 
         With Bounded Recovery, the log of persisted transactions is not read again.
         """
         oldest = capture.cache.oldest() if capture is not None else None
         last = self._recovery.control.last if self._recovery.control is not None else None
         if oldest is None:
-            return None
-        if last is None or oldest.begin >= last.restart:
-            return self._source.shown(oldest.begin)
-        place = last.restart_place
-        return {"scn": str(place.csn), "seqno": place.sequence, "rba": place.rba, "thread": place.thread or 1}
+            return ""
+        read_again = last is None or oldest.begin >= last.restart
+        return self._source.restart_text(oldest.begin, None if last is None or read_again else last.restart_place)
 
     def _facts(self, item: OpenTransaction, *, detail: bool = False) -> dict[str, Any]:
         facts = {
             "xid": self._source.transaction_id(item.xid),
             "items": item.count,
             "start_time": to_datetime(item.begin_time).isoformat(),
-            **self._source.shown(item.begin),
+            "place": plain(self._source.shown(item.begin)),
             "status": self._state(item),
         }
         return {**facts, "changes": list(self._source.changes(item))} if detail else facts
@@ -147,7 +143,7 @@ class OpenTransactions:
         capture, log = self._capture(), self._source.bounded
         if self._source.bounded_recovery_refusal:
             raise CaptureError(
-                f"{action} applies to Oracle redo only: {self._source.bounded_recovery_refusal}", code=CODE
+                f"{action} does not apply to this source: {self._source.bounded_recovery_refusal}", code=CODE
             )
         if capture is None or log is None or not capture.past_written:
             raise CaptureError(
@@ -167,8 +163,8 @@ class OpenTransactions:
         if found.xid in capture.cache.decided:
             raise CaptureError(f"transaction {text} was already skipped or forced", code=CODE)
         thread = arguments.get("thread")
-        if thread is not None and int(thread) != (log.begin_of(found).thread or 1):
-            raise CaptureError(f"transaction {text} belongs to thread {log.begin_of(found).thread or 1}", code=CODE)
+        if thread is not None and int(thread) != self._source.thread(found):
+            raise CaptureError(f"transaction {text} belongs to thread {self._source.thread(found)}", code=CODE)
         return log, capture, found
 
     def _present(self) -> int:
@@ -185,24 +181,14 @@ class OpenTransactions:
         for item in sorted(capture.cache.open.values(), key=lambda each: each.begin):
             if item.begin_time > before or item.ignored or not item.begin_time:
                 continue
-            facts = self._facts(item)
-            place = (
-                f"LSN {facts['lsn']}" if "lsn" in facts else f"SCN {facts.get('scn')}, Redo Seq #{facts.get('seqno')}"
-            )
-            rba = f", Redo RBA {facts['rba']}" if "rba" in facts else ""
-            thread = f"Redo Thread {facts.get('thread', 1)}, " if "scn" in facts else ""
-            text = (
-                f"Long Running Transaction: XID {facts['xid']}, Items {item.count}, Extract {self._context.group},"
-                f" {thread}{place}{rba}, open since {facts['start_time'][:19]}."
-            )
-            self._context.report.event(Severity.WARNING, "OGG-01027", text)
+            self._warn(item.xid, item.count, self._source.shown(item.begin).text, item.begin_time)
         for unread in self._source.unread(capture.cache.open):
             if unread.begin_time <= before:
-                self._warn_unread(unread)
+                self._warn(unread.xid, 0, _whose(unread), unread.begin_time)
 
-    def _warn_unread(self, item: Unread) -> None:
-        xid, since = self._source.transaction_id(item.xid), to_datetime(item.begin_time).isoformat()[:19]
-        text = f"Long Running Transaction: XID {xid}, Items 0, Extract {self._context.group}, {_whose(item)}"
+    def _warn(self, xid: int, items: int, where: str, begin_time: int) -> None:
+        name, since = self._source.transaction_id(xid), to_datetime(begin_time).isoformat()[:19]
+        text = f"Long Running Transaction: XID {name}, Items {items}, Extract {self._context.group}, {where}"
         self._context.report.event(Severity.WARNING, "OGG-01027", f"{text}, open since {since}.")
 
     def set_options(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -220,26 +206,18 @@ class OpenTransactions:
             self.purge_orphans()
 
     def purge_orphans(self) -> None:
-        """Skip transactions whose undo slot is used by a later transaction: they have ended without an end record.
-
-        They result from an instance failure: instance recovery rolls them back without a record of the transaction.
-        """
+        """Skip the transactions that the source knows to have ended without an end record."""
         capture, log = self._capture(), self._source.bounded
         if capture is None or log is None or not capture.past_written:
             return
-        latest: dict[int, int] = {}
-        for xid in capture.cache.open:
-            slot = xid >> _SLOT
-            latest[slot] = max(latest.get(slot, 0), xid)
-        for xid, item in list(capture.cache.open.items()):
-            if xid == latest[xid >> _SLOT] or item.ignored or xid in capture.cache.decided:
+        for xid, reason in self._source.orphans(tuple(capture.cache.open)).items():
+            item = capture.cache.open[xid]
+            if item.ignored or xid in capture.cache.decided:
                 continue
             name, count = self._source.transaction_id(xid), item.count
             self._make(capture.cache, Decision(Action.SKIP, xid, name, item.begin, log.cursor, time=log.time))
-            text = f"Orphaned transaction {name} with {count} items is skipped: its undo slot is reused"
-            self._context.report.event(
-                Severity.WARNING, "GGS-00544", f"{text} by {self._source.transaction_id(latest[xid >> _SLOT])}."
-            )
+            text = f"Orphaned transaction {name} with {count} items is skipped: {reason}."
+            self._context.report.event(Severity.WARNING, "GGS-00544", text)
 
     def _cache_facts(self) -> dict[str, Any]:
         capture = self._capture()

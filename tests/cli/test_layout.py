@@ -19,7 +19,9 @@ from ggshell.cli.results.statistics import COUNTED, GroupStatistics, Stats, Tabl
 from ggshell.clock import from_datetime
 from ggshell.groups.statistics import DDL_ERRORS, DDL_KINDS
 from ggshell.home.checkpoint import GroupOptions, StopStatus, WriteCheckpoint
+from ggshell.home.shown_place import PlacePart, ShownPlace
 from ggshell.home.slot_facts import SlotFacts
+from ggshell.home.typed_fields import plain
 from ggshell.types import LogPosition, TrailPosition
 
 SECOND = 1_000_000
@@ -216,10 +218,11 @@ def test_lag_of_running_and_stopped_groups() -> None:
 
 
 def test_status_of_a_process() -> None:
+    place = ShownPlace("0/50056B8", after=(PlacePart("lsn", "LSN", "0/50056B8"),))
     answer = {
         "pid": 1234,
         "status": "Recovery complete: At EOF",
-        "read": {"lsn": "0/50056B8", "timestamp": at("2021-03-11 10:12:42")},
+        "read": {"place": plain(place), "timestamp": at("2021-03-11 10:12:42")},
         "write": [{"trail": "./dirdat/ea", "seqno": 3, "rba": 77, "timestamp": 0}],
     }
     slot = SlotFacts("ggs_ext1", 2048, 0.0)
@@ -249,7 +252,7 @@ def test_status_of_a_process() -> None:
 
 
 def test_open_transactions() -> None:
-    found = {"xid": "915", "items": 1, "start_time": "2019-03-29T22:00:35+00:00", "lsn": "0/112"}
+    found = {"xid": "915", "items": 1, "start_time": "2019-03-29T22:00:35+00:00"}
     text = Transactions("C11", (found,)).layout
     assert "-" * 60 + "\nXID:                  915\nItems:                1\nExtract:              C11\n" in text
     assert "Start Time:           2019-03-29:22:00:35\n" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ggshell.cli.results.requests import Transactions
 from ggshell.cli.session import Session
 from ggshell.errors import DiskError
 from ggshell.groups.control import request
+from ggshell.home.shown_place import ShownPlace
 
 _ASK_SECONDS = 30.0
 
@@ -38,13 +40,17 @@ def showtrans(
     name, detail = (file, False) if isinstance(file, str) else (file[0], True)
     arguments = {"xid": transaction_id, "count": count, "duration": float(duration), "detail": detail}
     answer = request(supervision.process_of(found).socket, "SHOWTRANS", timeout=_ASK_SECONDS, **arguments)
-    given = [item for item in answer.get("transactions", ()) if thread is None or item.get("thread", 1) == thread]
-    result = Transactions(found.group, tuple(given), tabular, answer.get("restart"))
+    given = [item for item in answer.get("transactions", ()) if thread in (None, _thread(item))]
+    result = Transactions(found.group, tuple(given), tabular, answer.get("restart") or "")
     if not name:
         return result
     path = session.home.resolve(name)
     _write(path, result)
     return Message((f"{len(given)} transactions written to {path}.",), apart=True)
+
+
+def _thread(transaction: Mapping[str, Any]) -> object:
+    return ShownPlace.of(transaction).values.get("thread", 1)
 
 
 def _write(path: Path, result: Transactions) -> None:

@@ -13,6 +13,7 @@ from ggshell.cli.results.transfers import connection_lines
 from ggshell.clock import local_text
 from ggshell.durations import clock_text, whole_seconds
 from ggshell.errors import GgsError
+from ggshell.home.shown_place import ShownPlace
 from ggshell.home.slot_facts import SlotFacts
 
 
@@ -70,17 +71,19 @@ class ProcessStatuses(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("type", "group", "pid", "status", "seqno", "rba", "lsn", "timestamp", "wal_bytes_held")
+        return ("type", "group", "pid", "status", "seqno", "rba", "csn", "timestamp", "wal_bytes_held")
 
     @property
     def rows(self) -> list[Row]:
         found: list[Row] = []
         for group in self.groups:
             answer, read = group.answer, group.answer.get("read") or {}
+            log = ShownPlace.of(read)
+            values = {**read, **log.values}
             place = (
-                read.get("seqno", read.get("sequence")),
-                read.get("rba"),
-                read.get("lsn"),
+                values.get("seqno", read.get("sequence")),
+                values.get("rba"),
+                log.csn or read.get("csn"),
                 moment(read.get("timestamp") or 0),
             )
             held = group.slot.retained if group.slot else None
@@ -98,21 +101,22 @@ class Transactions(NamedTuple):
     group: str
     transactions: tuple[Mapping[str, Any], ...]
     tabular: bool = False
-    restart: Mapping[str, Any] | None = None
+    restart: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
         return ("extract", *self._keys())
 
     def _keys(self) -> tuple[str, ...]:
-        """The columns: PostgreSQL's log has LSNs; Oracle redo has SCNs, threads and file positions."""
-        redo = any("scn" in found for found in self.transactions)
-        return ("xid", "items", "start_time", *(("scn", "thread", "seqno", "rba") if redo else ("lsn",)), "status")
+        """The columns; those of the position are the source's."""
+        keys = dict.fromkeys(part.key for found in self.transactions for part in ShownPlace.of(found).parts)
+        return ("xid", "items", "start_time", *keys, "status")
 
     @property
     def rows(self) -> list[Row]:
         keys = self._keys()
-        return [(self.group, *(found.get(key) for key in keys)) for found in self.transactions]
+        named = ({**found, **ShownPlace.of(found).values} for found in self.transactions)
+        return [(self.group, *(found.get(key) for key in keys)) for found in named]
 
     @property
     def layout(self) -> str:
@@ -178,30 +182,28 @@ def _status(group: ProcessStatus) -> str:
     return "\n".join(lines) + "\n"
 
 
-_NAMES = (
+_BEFORE = (
     ("table", "Table"),
     ("record", "Record"),
-    ("thread", "Redo thread #"),
     ("seqno", "Sequence #"),
     ("sequence", "Sequence #"),
     ("rba", "RBA"),
-    ("timestamp", "Timestamp"),
-    ("lsn", "LSN"),
-    ("scn", "SCN"),
-    ("csn", "Snapshot CSN"),
-    ("trail", "Extract Trail"),
 )
+_AFTER = (("csn", "Snapshot CSN"), ("trail", "Extract Trail"))
+"""The parts of a position in a trail or of an initial load. The source labels those of a position in its log."""
 
 
 def _position(place: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for key, label in _NAMES:
-        if key in place:
-            value = place[key]
-            if key == "timestamp":
-                value = local_text(value, _EXACT) if value else "Not Available"
-            lines.append(f"    {label}: {value}")
-    return lines
+    log = ShownPlace.of(place)
+    time = local_text(place["timestamp"], _EXACT) if place.get("timestamp") else "Not Available"
+    pairs = [
+        *((label, place[key]) for key, label in _BEFORE if key in place),
+        *((part.label, part.shown) for part in log.before),
+        *((("Timestamp", time),) if "timestamp" in place else ()),
+        *((part.label, part.shown) for part in log.after),
+        *((label, place[key]) for key, label in _AFTER if key in place),
+    ]
+    return [f"    {label}: {value}" for label, value in pairs]
 
 
 def _transactions(result: Transactions) -> str:
@@ -209,14 +211,8 @@ def _transactions(result: Transactions) -> str:
     lines = ["", f"Sending SHOWTRANS request to EXTRACT {result.group} ...", ""]
     if not result.transactions:
         lines.append("No transactions found.")
-    elif result.restart is not None and "scn" in result.restart:
-        place = result.restart
-        lines += [
-            "Oldest redo log file necessary to restart Extract is:",
-            f"Redo Thread {place['thread']}, Redo Log Sequence Number {place['seqno']}, SCN {scn_text(place['scn'])},"
-            f" RBA {place['rba']}",
-            "",
-        ]
+    elif result.restart:
+        lines += [*result.restart.splitlines(), ""]
     named = [_named(result.group, found) for found in result.transactions]
     if result.tabular and named:
         lines += _table(named)
@@ -230,30 +226,23 @@ def _transactions(result: Transactions) -> str:
     return "\n".join(lines) + "\n"
 
 
-def scn_text(scn: object) -> str:
-    """Format an SCN as wrap and base, and as a number."""
-    number = int(str(scn))
-    return f"{number >> 32}.{number & 0xFFFFFFFF} ({number})"
-
-
 def _named(group: str, found: Mapping[str, Any]) -> dict[str, object]:
     """The labels and values of a transaction."""
     start = str(found.get("start_time", "")).replace("T", ":").replace(" ", ":")[:19]
-    who = {"XID": found.get("xid"), "Items": found.get("items"), "Extract": group}
-    if "scn" not in found:
-        return {**who, "Start Time": start, "LSN": found.get("lsn"), "Status": found.get("status", "Running")}
+    place = ShownPlace.of(found)
     return {
-        **who,
-        "Redo Thread": found.get("thread"),
+        "XID": found.get("xid"),
+        "Items": found.get("items"),
+        "Extract": group,
+        **{part.label: part.shown for part in place.before},
         "Start Time": start,
-        "SCN": scn_text(found["scn"]),
-        "Redo Seq": found.get("seqno"),
-        "Redo RBA": found.get("rba"),
+        **{part.label: part.shown for part in place.after},
         "Status": found.get("status", "Running"),
     }
 
 
 def _table(named: list[dict[str, object]]) -> list[str]:
     """Format one line per transaction."""
-    labels = list(named[0])
+    most = max(len(pairs) for pairs in named)  # a transaction that the log has not sent yet has no position
+    labels = next(list(pairs) for pairs in named if len(pairs) == most)
     return aligned([labels, *([str(pairs.get(label, "")) for label in labels] for pairs in named)])

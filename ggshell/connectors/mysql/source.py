@@ -20,6 +20,7 @@ from ggshell.connectors.mysql.wire import ReplicationWire, server_number
 from ggshell.connectors.source import Places, SourceDatabase, SourceProcess
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
+from ggshell.home.shown_place import PlacePart, ShownPlace
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import images_of, keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
@@ -165,8 +166,22 @@ class MysqlSource(SourceDatabase):
     def _position(self, value: int) -> LogPosition:
         return LogPosition((value >> 32) - base_of(value >> 32), value & _POSITION, value)
 
-    def shown(self, place: int) -> dict[str, Any]:
-        return {"csn": str(Csn(place, CsnForm.LOG))}
+    def shown(self, place: int) -> ShownPlace:
+        found, csn = self._position(place), str(Csn(place, CsnForm.LOG))
+        file = (PlacePart("seqno", "LogNum", found.sequence), PlacePart("rba", "LogPos", found.rba))
+        return ShownPlace(csn, file, (PlacePart("csn", "CSN", csn),))
+
+    def read_position(self, place: int) -> ShownPlace:
+        shown, log = self.shown(place), self._log
+        gtid = log.last_read(place).gtid if log is not None else ""
+        return shown._replace(after=(*shown.after, PlacePart("gtid", "GTID", gtid))) if gtid else shown
+
+    def restart_text(self, oldest: int, persisted: LogPosition | None) -> str:
+        place = self._position(oldest)
+        return (
+            "Oldest log file necessary to restart Extract is:\n"
+            f"LogNum: {place.sequence}, LogPos: {place.rba}, CSN {Csn(oldest, CsnForm.LOG)}"
+        )
 
     def close(self) -> None:
         control, self._control = self._control, None

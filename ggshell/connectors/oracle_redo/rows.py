@@ -101,6 +101,16 @@ def parse_xid(text: str) -> int:
     return usn << 48 | slot << 32 | sequence
 
 
+def undo_slot(xid: int) -> int:
+    """The undo segment and slot of a transaction id. Its low 32 bits count the uses of the slot."""
+    return xid >> 32
+
+
+def scn_text(scn: int) -> str:
+    """Format an SCN as wrap and base, and as a number."""
+    return f"{scn >> 32}.{scn & 0xFFFFFFFF} ({scn})"
+
+
 class _Line(msgspec.Struct):
     """The columns of a line that are used; all others are ignored."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ggshell.connectors.oracle_redo.definitions import Definitions, read_definitions
 from ggshell.connectors.oracle_redo.folder import open_rows
 from ggshell.connectors.oracle_redo.log import NoDefinitions, RedoLog
 from ggshell.connectors.oracle_redo.login import folder_of
 from ggshell.connectors.oracle_redo.messages import unpack_row
-from ggshell.connectors.oracle_redo.rows import Operation, format_xid, parse_xid
+from ggshell.connectors.oracle_redo.rows import Operation, format_xid, parse_xid, scn_text, undo_slot
 from ggshell.connectors.source import Places, SourceDatabase, SourceProcess
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
+from ggshell.home.shown_place import PlacePart, ShownPlace
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import keycols_of
 from ggshell.pipeline.capture.cache import OpenTransaction
@@ -83,9 +83,55 @@ class RedoSource(SourceDatabase):
             current = before  # during a recovery, keep the position that was read before
         return Places(self._recovery, current)
 
-    def shown(self, place: int) -> dict[str, Any]:
-        found = self._log.position(place) if self._log is not None else LogPosition(0, 0, place)
-        return {"scn": str(place), "seqno": found.sequence, "rba": found.rba, "thread": found.thread or 1}
+    def shown(self, place: int) -> ShownPlace:
+        found = self._position(place)
+        return ShownPlace(
+            str(place),
+            (PlacePart("thread", "Redo Thread", found.thread or 1),),
+            (
+                PlacePart("scn", "SCN", str(place), scn_text(place)),
+                PlacePart("seqno", "Redo Seq", found.sequence),
+                PlacePart("rba", "Redo RBA", found.rba),
+            ),
+        )
+
+    def read_position(self, place: int) -> ShownPlace:
+        found = self._position(place)
+        return ShownPlace(
+            str(place),
+            (
+                PlacePart("thread", "Redo thread #", found.thread or 1),
+                PlacePart("seqno", "Sequence #", found.sequence),
+                PlacePart("rba", "RBA", found.rba),
+            ),
+            (PlacePart("scn", "SCN", str(place)),),
+        )
+
+    def restart_text(self, oldest: int, persisted: LogPosition | None) -> str:
+        place = persisted or self._position(oldest)
+        return (
+            "Oldest redo log file necessary to restart Extract is:\n"
+            f"Redo Thread {place.thread or 1}, Redo Log Sequence Number {place.sequence}, SCN {scn_text(place.csn)},"
+            f" RBA {place.rba}"
+        )
+
+    def _position(self, scn: int) -> LogPosition:
+        return self._log.position(scn) if self._log is not None else LogPosition(0, 0, scn)
+
+    def orphans(self, known: Collection[int]) -> Mapping[int, str]:
+        """Return the transactions whose undo slot is used by a later one.
+
+        They result from an instance failure: instance recovery rolls them back without a record of the transaction.
+        """
+        latest: dict[int, int] = {}
+        for xid in known:
+            slot = undo_slot(xid)
+            latest[slot] = max(latest.get(slot, 0), xid)
+        users = {xid: latest[undo_slot(xid)] for xid in known}
+        return {xid: f"its undo slot is reused by {format_xid(user)}" for xid, user in users.items() if user != xid}
+
+    def thread(self, transaction: OpenTransaction) -> int:
+        return self._log.begin_of(transaction).thread or 1 if self._log is not None else 1
 
     def transaction_id(self, xid: int) -> str:
         return format_xid(xid)

@@ -21,6 +21,7 @@ from ggshell.connectors.postgres.truncate_watch import TruncateWatch
 from ggshell.connectors.source import Places, SourceDatabase, SourceProcess, Unread
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.home.events import Severity
+from ggshell.home.shown_place import PlacePart, ShownPlace
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.parameters.process_parameters import ExtractParameters
 from ggshell.parameters.table_patterns import TableFilter, images_of, keycols_of
@@ -193,8 +194,9 @@ class PostgresSource(SourceDatabase):
         current = LogPosition.of_lsn(state.safe)
         return Places(LogPosition.of_lsn(oldest.begin) if oldest is not None and oldest.begin else current, current)
 
-    def shown(self, place: int) -> dict[str, Any]:
-        return {"lsn": format_lsn(place)}
+    def shown(self, place: int) -> ShownPlace:
+        lsn = format_lsn(place)
+        return ShownPlace(lsn, after=(PlacePart("lsn", "LSN", lsn),))
 
     def unread(self, known: Container[int]) -> list[Unread]:
         """Return the open transactions that the server has not sent yet; it sends them at commit or when they grow large."""

@@ -12,6 +12,7 @@ from ggshell.errors import GgsError, NotFoundError
 from ggshell.groups.statistics import ddl_operations
 from ggshell.home.checkpoint import SourceType
 from ggshell.home.process_file import ProcessState, state_of
+from ggshell.home.shown_place import ShownPlace
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, Object, Said, collection, item, utc_text
 from ggshell.service.call import Call
@@ -265,23 +266,26 @@ def _cache(call: Call, found: Process) -> Object:
 
 def _open_transactions(call: Call, found: Process) -> Object:
     answer = _ask(call, found, "SHOWTRANS", xid="", count=None, duration=0.0, detail=False)
-    rows = [
-        {
-            "xid": str(each.get("xid", "")),
-            "extract": found.name,
-            "redoThread": each.get("thread", 1),
-            "startTime": str(each["start_time"]).replace("+00:00", "Z"),
-            "scn": str(each.get("scn") or each.get("lsn") or ""),
-            "redoSeq": each.get("seqno", 0),
-            "redoRba": each.get("rba", 0),
-            "status": str(each.get("status", "Running")),
-            "items": each.get("items", 0),
-        }
-        for each in answer.get("transactions", ())
-    ]
+    rows = [_open_transaction(found.name, each) for each in answer.get("transactions", ())]
     if not rows and not call.said:
         call.said.append(Said("OGG-25166", f"{found.name} has no open transactions."))
     return {"currentInflightTransactions": rows}
+
+
+def _open_transaction(extract: str, facts: Object) -> Object:
+    place = ShownPlace.of(facts)
+    values = place.values
+    return {
+        "xid": str(facts.get("xid", "")),
+        "extract": extract,
+        "redoThread": values.get("thread", 1),
+        "startTime": str(facts["start_time"]).replace("+00:00", "Z"),
+        "scn": place.csn,
+        "redoSeq": values.get("seqno", 0),
+        "redoRba": values.get("rba", 0),
+        "status": str(facts.get("status", "Running")),
+        "items": facts.get("items", 0),
+    }
 
 
 def _bounded_status(call: Call, found: Process) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from contextlib import closing
 
@@ -77,6 +78,26 @@ def test_a_prepared_transaction_is_captured_at_its_commit_also_after_a_restart(c
         capture.wait_for_ids([2, 3, 4, 5])
         cursor.execute("XA COMMIT 'a','b'")
     capture.wait_for_ids([2, 3, 4, 5, 1])
+
+
+def test_answers_show_log_file_position_csn_and_gtid(capture: MariadbHome) -> None:
+    """Regression: SHOWTRANS printed "LSN: None", and STATUS called the CSN a snapshot CSN."""
+    capture.execute(ITEMS)
+    capture.add()
+    capture.start()
+    with closing(connect(capture.login)) as connection, connection.cursor() as cursor:
+        for statement in ("XA START 'a'", "INSERT INTO items VALUES (1, 'a')", "XA END 'a'", "XA PREPARE 'a'"):
+            cursor.execute(statement)
+        _insert(capture.login, 2, 1)
+        capture.wait_for_ids([2])
+        shown = capture.run("SEND EXTRACT ext1, SHOWTRANS")
+        status = capture.run("SEND EXTRACT ext1, STATUS")
+        cursor.execute("XA ROLLBACK 'a'")
+    assert re.search(r"LogNum: +1\nLogPos: +\d+\nStart Time: +\S+\nCSN: +000001:\d{15}\n", shown)
+    assert re.search(r"necessary to restart Extract is:\nLogNum: 1, LogPos: \d+, CSN 000001:\d{15}\n", shown)
+    assert re.search(
+        r"LogNum: 1\n    LogPos: \d+\n    Timestamp: .*\n    CSN: 000001:\d{15}\n    GTID: [\d,-]+\n", status
+    )
 
 
 def test_killed_at_any_moment_it_loses_nothing_and_captures_nothing_twice(
