@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -135,6 +136,26 @@ def select(session: Session, kinds: Kinds, pattern: str) -> tuple[list[View], li
                 raise
             errors.append(error)
     return views, errors
+
+
+def of_each(
+    found: Sequence[View], pattern: str, action: Callable[[View], Sequence[str]]
+) -> tuple[list[str], list[GgsError]]:
+    """Carry out something for each group that matched; return what was done, and the errors of the others.
+
+    Raises the error of a group that was given by name.
+    """
+    lines: list[str] = []
+    errors: list[GgsError] = []
+    for each in found:
+        try:
+            lines += action(each)
+        except GgsError as error:
+            if not is_wildcard(pattern):
+                raise
+            error.where = error.where or each.name
+            errors.append(error)
+    return lines, errors
 
 
 def one(session: Session, kinds: Kinds, name: str) -> View:

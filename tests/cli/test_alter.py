@@ -53,6 +53,36 @@ def test_a_new_description_does_not_change_the_position(with_groups: Shell) -> N
     assert checkpoint_of(with_groups, "PMP1") == before._replace(description="other")
 
 
+def test_dryrun_changes_nothing_with_or_without_a_position(with_groups: Shell) -> None:
+    """Regression: DESC with DRYRUN saved the description."""
+    before = checkpoint_of(with_groups, "REP1", GroupKind.REPLICAT)
+    refused = with_groups.batch("ALTER REPLICAT rep1, DESC other, DRYRUN")
+    assert (refused.code, "DRYRUN shows what another position would skip" in refused.err) == (1, True)
+    assert checkpoint_of(with_groups, "REP1", GroupKind.REPLICAT) == before
+
+
+def test_a_wildcard_reports_which_groups_were_altered_and_which_were_not(with_groups: Shell) -> None:
+    """Regression: the error of the second group hid that the first one had been altered."""
+    shown = with_groups.session("ALTER EXTRACT *, EXTSEQNO 1, EXTRBA 16, DESC moved\ny\n")
+    assert "EXTRACT EXT1 altered.\n" in shown
+    assert "EXTRACT PMP1 altered.\n" in shown
+    shown = with_groups.session("ALTER EXTRACT *, LSN 2/20\ny\n")
+    assert "EXTRACT EXT1 altered.\n" in shown
+    assert "PMP1 reads a trail" in shown
+    assert checkpoint_of(with_groups, "EXT1").read.current.csn == 2 << 32 | 32  # type: ignore[union-attr]
+
+
+def test_the_hint_of_a_wildcard_without_a_terminal_can_be_followed(with_groups: Shell) -> None:
+    refused = with_groups.batch("ALTER EXTRACT *, DESC moved")
+    assert (refused.code, "alter one group in each statement" in refused.err) == (1, True)
+
+
+@pytest.mark.parametrize("statement", ["ALTER EXTRACT ext1, EXTSEQNO 3, THREAD 2", "ALTER ext1, EXTSEQNO 3, THREAD 2"])
+def test_another_thread_than_the_first_is_refused_by_name(with_groups: Shell, statement: str) -> None:
+    refused = with_groups.batch(statement)
+    assert (refused.code, "THREAD" in refused.err) == (3, True)
+
+
 def test_begin_with_a_time_is_accepted_only_before_the_first_run(shell: Shell) -> None:
     shell.save(log_extract("EXT1"))
     shell.save(log_extract("EXT2", started=1))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ggshell.cli import registrations
-from ggshell.cli import start_position as parse_start_position
 from ggshell.cli.begin import begin_time, starting_position
 from ggshell.cli.commands.alias_extract import require_no_alias
 from ggshell.cli.commands.extract import skipped
-from ggshell.cli.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, one, require_stopped, select
+from ggshell.cli.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, of_each, one, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.replicat_rows import require_movable, set_row, unapplied
 from ggshell.cli.results import Message, Note
 from ggshell.cli.session import Session
+from ggshell.cli.start_position import told
 from ggshell.connectors.registry import source_log
 from ggshell.connectors.source_log import AskedPosition
 from ggshell.errors import UsageError
@@ -37,23 +37,21 @@ def alter_extract(
     etrollover: bool = False,
     thread: int = 1,
 ) -> Message:
-    """Set the position where a stopped Extract or pump continues, or its description; a wildcard alters each group."""
-    lines: list[str] = []
+    """Set the position where a stopped Extract or pump continues, or its description; a wildcard alters each group.
+
+    ``thread``: a log has one thread, so the grammar accepts only 1.
+    """
     notes: list[Note] = []
     moment = begin_time(begin, session.clock.now())
     asked = AskedPosition(begin, moment, lsn, scn, extseqno, extrba, lognum, logpos, gtidset)
     moves = bool(begin) or asked.in_log or extseqno is not None or extrba is not None
-    for found in _stopped(session, EXTRACT, group_name):
+
+    def alter_one(found: View) -> list[str]:
         require_no_alias(found, "ALTER EXTRACT")
-        if not (moves or desc or etrollover):
-            raise UsageError(
-                "ALTER requires at least one option.",
-                hint="add BEGIN, EXTSEQNO, EXTRBA, LSN, SCN, LOGNUM, GTIDSET, DESC or ETROLLOVER",
-            )
-        changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
+        changed, lines = found.checkpoint._replace(description=desc or found.checkpoint.description), []
         if moves:
             changed, place = _moved(session, found, changed, asked)
-            notes += skipped(session, changed._replace(read=found.checkpoint.read))
+            notes.extend(skipped(session, changed._replace(read=found.checkpoint.read)))
             lines.append(f"{found.name} continues at {place}.")
         if etrollover:
             changed = changed._replace(options=changed.options._replace(etrollover=True))
@@ -61,8 +59,16 @@ def alter_extract(
                 f"{found.name} begins a new trail file at the next start; its readers switch to it automatically."
             )
         registrations.save(session, changed)
-        lines.append("EXTRACT altered.")
-    return Message(tuple(lines), notes=tuple(notes))
+        return [*lines, _altered(found, group_name)]
+
+    groups = _stopped(session, EXTRACT, group_name)
+    if not (moves or desc or etrollover):
+        raise UsageError(
+            "ALTER requires at least one option.",
+            hint="add BEGIN, EXTSEQNO, EXTRBA, LSN, SCN, LOGNUM, GTIDSET, DESC or ETROLLOVER",
+        )
+    done, errors = of_each(groups, group_name, alter_one)
+    return Message(tuple(done), tuple(errors), notes=tuple(notes))
 
 
 @command("ALTER REPLICAT")
@@ -83,29 +89,35 @@ def alter_replicat(
     If a Replicat has run, its row in the checkpoint table is set first, since the row is decisive. With
     FILTERDUPTRANSACTIONS the process moves the row itself and keeps the record of applied transactions.
     """
-    lines: list[str] = []
-    for found in _stopped(session, REPLICAT, group_name):
-        changed = found.checkpoint._replace(description=desc or found.checkpoint.description)
-        if begin or exttrail or extseqno is not None or extrba is not None:
+    moves = bool(begin or exttrail) or extseqno is not None or extrba is not None
+
+    def alter_one(found: View) -> list[str]:
+        changed, lines = found.checkpoint._replace(description=desc or found.checkpoint.description), []
+        if moves:
             require_movable(session, found)
             trail = exttrail or found.checkpoint.read.trail
             changed, place = _at_trail(session, changed, trail, begin, extseqno, extrba)
             if dryrun:
-                lines += parse_start_position.told(session, found, place)
-                continue
+                return told(session, found, place)
             if filterduptransactions:
                 changed = changed._replace(options=changed.options._replace(added=AddedAt.PLACED))
             else:
                 set_row(session, found, place)
                 changed = unapplied(changed)
             lines.append(f"{found.name} continues at {place} of {trail}.")
-        elif not desc:
-            raise UsageError(
-                "ALTER requires at least one option.", hint="add BEGIN, EXTSEQNO, EXTRBA, EXTTRAIL or DESC"
-            )
         registrations.save(session, changed)
-        lines.append("REPLICAT altered.")
-    return Message(tuple(lines))
+        return [*lines, _altered(found, group_name)]
+
+    groups = _stopped(session, REPLICAT, group_name)
+    if not (moves or desc):
+        raise UsageError("ALTER requires at least one option.", hint="add BEGIN, EXTSEQNO, EXTRBA, EXTTRAIL or DESC")
+    if dryrun and not moves:
+        raise UsageError(
+            "DRYRUN shows what another position would skip, and there is none.",
+            hint="add BEGIN, EXTSEQNO, EXTRBA or EXTTRAIL, or leave out DRYRUN",
+        )
+    done, errors = of_each(groups, group_name, alter_one)
+    return Message(tuple(done), tuple(errors))
 
 
 @command("ALTER")
@@ -139,6 +151,10 @@ def alter(
     return alter_replicat(session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, desc=desc)
 
 
+def _altered(found: View, pattern: str) -> str:
+    return f"{found.name} altered." if is_wildcard(pattern) else f"{found.type} altered."
+
+
 def _stopped(session: Session, kinds: tuple[GroupKind, ...], pattern: str) -> list[View]:
     """Return the groups that match a name or wildcard. Raises StateError if one of them is running."""
     found, errors = select(session, kinds, pattern)
@@ -147,7 +163,7 @@ def _stopped(session: Session, kinds: tuple[GroupKind, ...], pattern: str) -> li
     for each in found:
         require_stopped(each, "altered")
     if is_wildcard(pattern) and len(found) > 1:
-        session.confirm(f"Alter {len(found)} groups of {pattern}")
+        session.confirm(f"Alter {len(found)} groups of {pattern}", "alter one group in each statement")
     return found
 
 

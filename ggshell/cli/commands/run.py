@@ -17,6 +17,7 @@ from ggshell.cli.groups import (
     Kinds,
     View,
     is_wildcard,
+    of_each,
     one,
     require_stopped,
     select,
@@ -60,15 +61,8 @@ def _carry_out(
     found: Sequence[View], errors: list[GgsError], pattern: str, action: Action, *, running: bool | None
 ) -> Message:
     many = is_wildcard(pattern)
-    lines: list[str] = []
-    for each in found:
-        try:
-            lines += action(each)
-        except GgsError as error:
-            if not many:
-                raise
-            error.where = error.where or each.name
-            errors.append(error)
+    lines, failed = of_each(found, pattern, action)
+    errors = [*errors, *failed]
     while lines and not lines[-1]:
         lines.pop()
     if many and not found and not errors:
