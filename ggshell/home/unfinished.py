@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
+from ggshell.errors import StoreError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
 
@@ -32,8 +33,12 @@ def journal_of(home: Home, changed: str) -> Path:
 
 
 def changed_objects(home: Home) -> list[str]:
-    """Return the names of the objects that have a journal, or one that was being written, sorted."""
-    names = [path.name for path in _folder(home).iterdir()] if _folder(home).is_dir() else []
+    """Return the names of the objects that have a journal, or one that was being written, sorted. Raises StoreError."""
+    folder = _folder(home)
+    try:
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be read: {error.strerror}") from error
     written = [name.removeprefix(".").rpartition(_ENDING)[0] if name.startswith(".") else name for name in names]
     return sorted({unquote(name.removesuffix(_ENDING)) for name in written})
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from collections.abc import Iterable
 from typing import Final
 
-from ggshell.errors import DiskError, GgsError
 from ggshell.home.events import Severity
 from ggshell.home.unfinished import changed_objects
 from ggshell.home.users import Role
+from ggshell.service.background import RETRY_SECONDS, Background, Problems
 from ggshell.service.call import Call, Request
 from ggshell.service.sign_in import Principal
 from ggshell.service.state import ServiceState
 from ggshell.service.steps import Journal, undo
 
-RETRY_SECONDS: Final = 30.0
-"""How long to wait before what could not be undone is tried again, for example until a database answers."""
 _USER: Final = "service"
 _CLIENT: Final = "recovery"
 
@@ -59,33 +55,26 @@ class Recovery:
 
     def __init__(self, state: ServiceState) -> None:
         self._state = state
-        self._stopped = False
-        self._told: set[str] = set()
-        self._thread = threading.Thread(target=self._run, name="recovery", daemon=True)
+        self._problems = Problems("recovery", state.report)
+        self._thread = Background("recovery", self._turn, state.report, state.undo_again)
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        self._stopped = True
-        self._state.undo_again.set()
-        self._thread.join(timeout=1)
+        self._thread.close()
 
-    def _run(self) -> None:
-        while not self._stopped:
-            self._state.undo_again.clear()
-            left = [name for name in changed_objects(self._state.home) if not self._undone(name)]
-            self._state.undo_again.wait(RETRY_SECONDS if left else None)
+    def _turn(self) -> float | None:
+        left = [name for name in changed_objects(self._state.home) if not self._undone(name)]
+        return RETRY_SECONDS if left else None
 
     def _undone(self, name: str) -> bool:
-        """Undo what is unfinished of one object; return whether nothing is left. The first failure is an event."""
+        """Undo what is unfinished of one object; return whether nothing is left. Each failure is an event once."""
         try:
             with self._state.locks.held([name], 0):
                 undo_unfinished(self._state, [name])
-        except GgsError as error:
-            if str(error) not in self._told:
-                self._told.add(str(error))
-                with contextlib.suppress(DiskError):  # on a full disk there is nowhere to write
-                    self._state.event(Severity.WARNING, error.code, str(error))
+        except Exception as error:  # noqa: BLE001 - what is left of one object must not keep the others from being undone
+            self._problems.tell(name, error)
             return False
+        self._problems.over(name)
         return True

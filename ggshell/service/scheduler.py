@@ -18,6 +18,7 @@ from ggshell.errors import GgsError, ProcessError, StateError, StoreError, Usage
 from ggshell.home.documents import Documents
 from ggshell.home.home import Home
 from ggshell.language.redaction import masked
+from ggshell.service.background import Background, Problems, Report, as_error
 from ggshell.service.task_restarts import RestartRule, planned, restart_rule, without_restarts
 
 TASKS: Final = "task"
@@ -39,7 +40,6 @@ _TIMED_OUT: Final = "GGS-00933"
 
 Execute = Callable[[str, dict[str, Any]], str]
 """Carries out the command of a task, given its name and document; returns what it reports. Raises GgsError."""
-Report = Callable[[GgsError], None]
 
 
 def timed_out(seconds: int) -> GgsError:
@@ -92,14 +92,16 @@ def _time(text: object) -> int:
         raise UsageError(f"{str(text)[:40]!a} is not a valid time", hint="use the form 2030-01-31T08:00:00Z") from error
 
 
-def _executed(name: str, task: dict[str, Any], execute: Execute) -> dict[str, Any]:
-    """Carry out the command of a task; return the result for its history."""
+def _executed(name: str, task: dict[str, Any], execute: Execute) -> tuple[dict[str, Any], Exception | None]:
+    """Carry out the command of a task; return the result for its history, and an error that ``execute`` has not reported."""
     try:
-        return {"status": "stopped", "exitCode": 0, "output": execute(name, task)}
-    except GgsError as error:
-        killed = error.code == _TIMED_OUT
+        return {"status": "stopped", "exitCode": 0, "output": execute(name, task)}, None
+    except Exception as error:  # noqa: BLE001 - a bug is the failure of this execution
+        found = as_error(error, f"task {name}")
+        killed = found.code == _TIMED_OUT
         status = "killed" if killed else "abended"
-        return {"status": status, "killed": killed, "exitCode": 1, "output": f"{error.code}  {error}"}
+        result = {"status": status, "killed": killed, "exitCode": 1, "output": f"{found.code}  {found}"}
+        return result, None if found is error else found
 
 
 class TaskScheduler:
@@ -114,8 +116,7 @@ class TaskScheduler:
         self._clock = clock
         self._lock = threading.Lock()
         self._changed = threading.Event()
-        self._stopped = False
-        self._thread: threading.Thread | None = None
+        self._thread: Background | None = None
         self._running: dict[str, threading.Thread] = {}
         self._report: Report = lambda error: None
 
@@ -131,14 +132,12 @@ class TaskScheduler:
                 state = self._state(name)
                 if state.pop("running", None):
                     self._record(name, state, {"status": "killed", "killed": True, "started": state.pop("began", 0)})
-        self._thread = threading.Thread(target=self._run, args=(execute,), name="tasks", daemon=True)
+        self._thread = Background("tasks", lambda: self._turn(execute), report, self._changed)
         self._thread.start()
 
     def close(self) -> None:
-        self._stopped = True
-        self._changed.set()
         if self._thread is not None:
-            self._thread.join(timeout=1)
+            self._thread.close()
 
     def put(self, name: str, task: dict[str, Any]) -> None:
         """Create or replace a task. Its next time stays unless its schedule changed, or it was just enabled."""
@@ -179,7 +178,7 @@ class TaskScheduler:
         """Begin every task whose time has come; return the next time in microseconds, None if there is none.
 
         At most ``MOST_AT_ONCE`` tasks run, each once at a time. The others wait until one ends; the task that has waited
-        longest begins first. Raises StoreError, DiskError after all other tasks, if a document cannot be read or written.
+        longest begins first. Raises GgsError after all other tasks, for example if a document cannot be read or written.
         """
         now, times, errors = self._clock.now(), [], []
         for name in sorted(self.tasks.names(), key=self._due):
@@ -189,8 +188,8 @@ class TaskScheduler:
                     self._start(name, task, execute)
                 state = self.state(name)
                 times += [state.get("next"), state.get("again")]
-            except GgsError as error:
-                errors.append(error)
+            except Exception as error:  # noqa: BLE001 - one task must not keep the others from running
+                errors.append(as_error(error, f"task {name}"))
         if errors:
             raise errors[0]
         return min((time for time in times if time and time > now), default=None)
@@ -208,17 +207,9 @@ class TaskScheduler:
         for thread in list(self._running.values()):
             thread.join()
 
-    def _run(self, execute: Execute) -> None:
-        while not self._stopped:
-            self._changed.clear()
-            try:
-                following = self.run_due(execute)
-                wait = None if following is None else min((following - self._clock.now()) / 1e6, _LONGEST_WAIT)
-            except GgsError as error:
-                self._report(error)
-                wait = _LONGEST_WAIT
-            if wait is None or wait > 0:
-                self._changed.wait(wait)
+    def _turn(self, execute: Execute) -> float | None:
+        following = self.run_due(execute)
+        return None if following is None else max(0.0, min((following - self._clock.now()) / 1e6, _LONGEST_WAIT))
 
     def _begin(self, name: str) -> dict[str, Any] | None:
         """Return a task if it is due and may run, and note that it runs and when it runs next."""
@@ -238,16 +229,19 @@ class TaskScheduler:
     def _start(self, name: str, task: dict[str, Any], execute: Execute) -> None:
         thread = threading.Thread(target=self._carry_out, args=(name, task, execute), name=f"task {name}", daemon=True)
         with self._lock:
-            self._running[name] = thread
             thread.start()
+            self._running[name] = thread
 
     def _carry_out(self, name: str, task: dict[str, Any], execute: Execute) -> None:
+        problems = Problems(f"task {name}", self._report)
         try:
-            result = _executed(name, task, execute)
+            result, unexpected = _executed(name, task, execute)
+            if unexpected is not None:
+                problems.tell(name, unexpected)
             with self._lock:
                 self._end(name, result)
-        except GgsError as error:
-            self._report(error)
+        except Exception as error:  # noqa: BLE001 - a bug must be reported, and the task must be able to run again
+            problems.tell(name, error)
         finally:
             with self._lock:
                 del self._running[name]

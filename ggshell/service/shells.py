@@ -18,6 +18,7 @@ from ggshell.clock import Clock
 from ggshell.errors import HttpError
 from ggshell.home.home import Home
 from ggshell.home.last_part import MOST_BYTES
+from ggshell.service.background import Background, Report
 from ggshell.time_limit import TimeLimit
 
 LONGEST_CHECK_SECONDS: Final = 30.0
@@ -43,18 +44,21 @@ class _Shell:
 class Shells:
     """The shells of a service, by the token of the signed-in session. Any thread can use them.
 
-    ``is_live``: whether a token is still valid; ``seconds``: how long a session lasts without requests.
+    ``is_live``: whether a token is still valid; ``seconds``: how long a session lasts without requests; ``report``: for what
+    keeps ended shells from being closed.
     """
 
-    def __init__(self, home: Home, clock: Clock, is_live: Callable[[str], bool], seconds: float) -> None:
+    def __init__(
+        self, home: Home, clock: Clock, is_live: Callable[[str], bool], seconds: float, report: Report
+    ) -> None:
         self._home = home
         self._clock = clock
         self._is_live = is_live
         self._pause = max(0.2, min(LONGEST_CHECK_SECONDS, seconds / 2))
         self._shells: dict[str, _Shell] = {}
         self._guard = threading.Lock()
-        self._timer: threading.Timer | None = None
-        self._closed = False
+        self._checks = Background("shells", self.check, report, retry=self._pause)
+        self._is_checking = self._closed = False
 
     @property
     def number(self) -> int:
@@ -111,29 +115,26 @@ class Shells:
         """End every shell; none can be opened afterwards."""
         with self._guard:
             self._closed = True
-            if self._timer is not None:
-                self._timer.cancel()
             shells, self._shells = list(self._shells.values()), {}
+        self._checks.close()
         for shell in shells:
             _end(shell)
 
-    def check(self) -> None:
-        """End the shells whose signed-in session has ended."""
+    def check(self) -> float | None:
+        """End the shells whose signed-in session has ended; return when to check again, None if there are no shells."""
         with self._guard:
             tokens = list(self._shells)
         for token in tokens:
             if not self._is_live(token):
                 self.close(token)
-        with self._guard:
-            self._timer = None
-            self._watch()
+        return self._pause if self.number else None
 
     def _of(self, token: str, settings: ShellSettings) -> _Shell:
         with self._guard:
             shell = self._shells.get(token)
             if shell is None:
                 shell = self._shells[token] = _Shell(self._new(settings))
-                self._watch()
+                self._check_soon()
             return shell
 
     def _new(self, settings: ShellSettings) -> Session:
@@ -146,12 +147,12 @@ class Shells:
         session.wait = session.limit.pause
         return session
 
-    def _watch(self) -> None:
-        """Check again after a pause while there are shells. The caller holds the guard."""
-        if self._timer is None and self._shells and not self._closed:
-            self._timer = threading.Timer(self._pause, self.check)
-            self._timer.daemon = True
-            self._timer.start()
+    def _check_soon(self) -> None:
+        """Let the thread check, which waits while there are no shells. The caller holds the guard."""
+        if not self._is_checking and not self._closed:
+            self._is_checking = True
+            self._checks.start()
+        self._checks.wake()
 
 
 def _end(shell: _Shell) -> None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ggshell.clock import Clock
-from ggshell.errors import HttpError
+from ggshell.errors import GgsError, HttpError
 from ggshell.home.certificate import CERTIFICATE, read_certificate
 from ggshell.home.events import EventLog, Severity
 from ggshell.home.home import Home
@@ -80,7 +80,7 @@ class ServiceState:
     ``change_workers`` and ``statement_workers``. ``locks``: the objects that requests change. ``silence_seconds``: for how
     long a database may leave a statement of a request without an answer. ``free_logins``, ``free_statements``: how many more
     requests may use databases, and how many more statements of shells may be carried out. ``undo_again``: set if a journal
-    is left that is to be undone.
+    is left that is to be undone. ``metrics_changed``: set if a client has changed where metrics are sent.
     """
 
     def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:
@@ -90,7 +90,7 @@ class ServiceState:
         self.started = clock.now()
         self.users = Users(home)
         self.sign_in = SignIn(self.users, clock, settings.session_seconds)
-        self.shells = Shells(home, clock, self.sign_in.is_live, settings.session_seconds)
+        self.shells = Shells(home, clock, self.sign_in.is_live, settings.session_seconds, self.report)
         self.refused_sign_ins = RefusedSignIns(clock)
         self.password_worker = ThreadPoolExecutor(1, thread_name_prefix="sign-in")
         self.workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="request")
@@ -98,6 +98,7 @@ class ServiceState:
         self.statement_workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="statement")
         self.tasks = TaskScheduler(home, clock)
         self.undo_again = threading.Event()
+        self.metrics_changed = threading.Event()
         self.long_requests: OrderedDict[str, LongRequest] = OrderedDict()
         self._events = EventLog(home, clock)
         self.audit = Audit(self.event, clock)
@@ -131,6 +132,10 @@ class ServiceState:
     def event(self, severity: Severity, code: str, text: str) -> None:
         """Write an event to ggserr.log. Raises DiskError."""
         self._events.write(severity, code, _LOGGED_AS, text)
+
+    def report(self, error: GgsError) -> None:
+        """Write an error of a background thread to ggserr.log. Raises DiskError."""
+        self.event(Severity.WARNING, error.code, str(error))
 
     def statement_place(self) -> Callable[[], None]:
         """Take one of the places of statements of shells; return what gives it back. Raises HttpError 503 if none is free."""

@@ -5,24 +5,21 @@ The servers are those of STATSD in dirprm/service.prm, and those that a client s
 
 from __future__ import annotations
 
-import contextlib
 import socket
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import Final
+from typing import Any, Final
 
-from ggshell.errors import DiskError, GgsError
+from ggshell.errors import GgsError, StoreError
 from ggshell.home.documents import Documents
-from ggshell.home.events import Severity
 from ggshell.parameters.service_parameters import STATSD_PORT, StatsdSettings
+from ggshell.service.background import Background, Problems
 from ggshell.service.state import ServiceState
 
 DEPLOYMENT: Final = "deployment"
 """The kind of the document with the settings of the deployment."""
 _LONGEST_DATAGRAM: Final = 1400
-_CHECK_SECONDS: Final = 10.0
-"""How often the sender checks whether a client has set a server, while there is none."""
+_LAST_PORT: Final = 65_535
 
 
 class StatsdSender:
@@ -30,37 +27,30 @@ class StatsdSender:
 
     def __init__(self, state: ServiceState) -> None:
         self._state = state
-        self._ended = threading.Event()
-        self._refused: dict[StatsdSettings, str] = {}
-        self._thread = threading.Thread(target=self._run, name="statsd", daemon=True)
+        self._problems = Problems("statsd", state.report)
+        self._thread = Background("statsd", self._turn, state.report, state.metrics_changed)
         self._thread.start()
 
     def close(self) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._thread.close()
 
-    def _run(self) -> None:
-        wait = 0.0
-        while not self._ended.wait(wait):
-            servers = self._servers()
-            for server in servers:
-                self._send(server)
-            wait = min((server.interval for server in servers), default=_CHECK_SECONDS)
-
-    def _servers(self) -> list[StatsdSettings]:
+    def _turn(self) -> float | None:
+        """Send the metrics to each server; without one, wait until a client sets one."""
         own = self._state.settings.statsd
-        return [*([own] if own is not None else []), *self._of_deployment()]
+        servers = [*([own] if own is not None else []), *self._of_deployment()]
+        for server in servers:
+            self._send(server)
+        return min((server.interval for server in servers), default=None)
 
     def _of_deployment(self) -> list[StatsdSettings]:
+        """The servers that a client has set; a document that cannot be read is reported, and the other servers are used."""
         try:
-            found = Documents(self._state.home, DEPLOYMENT).find(self._state.settings.deployment) or {}
-        except GgsError:
+            found = list(_servers(Documents(self._state.home, DEPLOYMENT).find(self._state.settings.deployment) or {}))
+        except Exception as error:  # noqa: BLE001 - the server of service.prm is used whatever the document contains
+            self._problems.tell(DEPLOYMENT, error)
             return []
-        metrics = found.get("metrics") or {}
-        if not metrics.get("enabled"):
-            return []
-        servers = [each for each in metrics.get("servers", ()) if each.get("type") == "statsd" and each.get("host")]
-        return [StatsdSettings(str(each["host"]), int(each.get("port", STATSD_PORT))) for each in servers]
+        self._problems.over(DEPLOYMENT)
+        return found
 
     def _send(self, server: StatsdSettings) -> None:
         """Send all metrics to a server. A server that cannot be reached is reported once."""
@@ -69,13 +59,9 @@ class StatsdSender:
             with socket.socket(family, socket.SOCK_DGRAM) as out:
                 for datagram in datagrams(self._lines(server.prefix)):
                     out.sendto(datagram, address)
-            self._refused.pop(server, None)
+            self._problems.over(server)
         except (OSError, GgsError) as error:
-            text = f"Metrics cannot be sent to {server.host}:{server.port}: {error}."
-            if text != self._refused.get(server):
-                with contextlib.suppress(DiskError):  # a disk that is full must not end the thread
-                    self._state.event(Severity.WARNING, "GGS-00940", text)
-                    self._refused[server] = text
+            self._problems.tell(server, _not_sent(server.host, server.port, str(error)))
 
     def _lines(self, prefix: str) -> Iterator[bytes]:
         tag = f"deploymentName:{self._state.settings.deployment}"
@@ -85,6 +71,22 @@ class StatsdSender:
                     tags = ",".join([tag, *(f"{name}:{_clean(value)}" for name, value in sample.labels.items())])
                     name = sample.name.removeprefix("ggshell_")
                     yield f"{prefix}.{name}:{sample.value:.15g}|g|#{tags}".encode()
+
+
+def _servers(deployment: Mapping[str, Any]) -> Iterator[StatsdSettings]:
+    """The StatsD servers in the settings of a deployment. Raises StoreError for one with a port that is not valid."""
+    metrics = deployment.get("metrics") or {}
+    for each in metrics.get("servers", ()) if metrics.get("enabled") else ():
+        if each.get("type") != "statsd" or not each.get("host"):
+            continue
+        port = each.get("port", STATSD_PORT)
+        if type(port) is not int or not 0 <= port <= _LAST_PORT:
+            raise _not_sent(str(each["host"]), port, "the port is not a number from 1 to 65535")
+        yield StatsdSettings(str(each["host"]), port)
+
+
+def _not_sent(host: str, port: object, reason: str) -> GgsError:
+    return StoreError(f"Metrics cannot be sent to {host}:{port}: {reason}.", code="GGS-00940")
 
 
 def _clean(value: str) -> str:

@@ -7,11 +7,12 @@ import json
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from ggshell.errors import DiskError, GgsError, HttpError, ProcessError
+from ggshell.errors import GgsError, HttpError, ProcessError
 from ggshell.files import read_json
 from ggshell.home.events import Severity
 from ggshell.service import routes
@@ -39,8 +40,7 @@ def start_tasks(state: ServiceState) -> None:
     """Let the scheduler of a service run its tasks. Raises DiskError."""
 
     def report(error: GgsError) -> None:
-        with contextlib.suppress(DiskError):  # on a full disk there is nowhere to write
-            state.event(Severity.ERROR, error.code, f"task: {error}")
+        state.event(Severity.ERROR, error.code, f"task: {error}")
 
     state.tasks.start(lambda name, task: execute(state, name, task), report)
 
@@ -84,7 +84,7 @@ def _in_process(state: ServiceState, order: dict[str, Any], timeout: int) -> str
         over.set()
         child.kill()
 
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=state.home.root) as child:
+    with _started(program, state.home.root) as child:
         timer = threading.Timer(timeout, end)
         timer.start()
         try:
@@ -96,10 +96,20 @@ def _in_process(state: ServiceState, order: dict[str, Any], timeout: int) -> str
         raise (
             timed_out(timeout) if over.is_set() else ProcessError("the process of the command ended without an answer")
         )
-    answer = read_json(line)
+    try:
+        answer = read_json(line)
+    except ValueError as error:
+        raise ProcessError(f"the process of the command gave an answer that cannot be read: {error}") from error
     if "code" in answer:
         raise GgsError(answer["message"], code=answer["code"])
     return str(answer["output"])
+
+
+def _started(program: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+    except OSError as error:
+        raise ProcessError(f"the process of the command cannot be started: {error.strerror}") from error
 
 
 def _answer(child: subprocess.Popen[bytes], order: dict[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from processes import until
 
 from ggshell.clock import SystemClock
-from ggshell.errors import HttpError
+from ggshell.errors import GgsError, HttpError, StoreError
 from ggshell.home.home import Home
 from ggshell.home.users import Role, Users
 from ggshell.service.shells import Shells, ShellSettings
@@ -29,6 +29,10 @@ class Login:
         self.closed = True
 
 
+def _unexpected(error: GgsError) -> None:
+    raise error
+
+
 @pytest.fixture
 def live() -> set[str]:
     return {"a", "b"}
@@ -36,7 +40,7 @@ def live() -> set[str]:
 
 @pytest.fixture
 def shells(tmp_path: Path, live: set[str]) -> Iterator[Shells]:
-    found = Shells(Home(tmp_path), SystemClock(), live.__contains__, LONG)
+    found = Shells(Home(tmp_path), SystemClock(), live.__contains__, LONG, _unexpected)
     yield found
     found.close_all()
 
@@ -59,11 +63,30 @@ def test_a_session_keeps_its_login_and_ends_at_sign_out(shells: Shells) -> None:
 
 def test_a_session_ends_when_its_token_is_not_valid_any_more(tmp_path: Path) -> None:
     live = {"a"}
-    shells = Shells(Home(tmp_path), SystemClock(), live.__contains__, 0.4)
+    shells = Shells(Home(tmp_path), SystemClock(), live.__contains__, 0.4, _unexpected)
     login = logged_in(shells, "a")
     live.clear()
     until("the shell to end", lambda: login.closed)
     assert shells.number == 0
+    shells.close_all()
+
+
+def test_shells_end_also_after_the_users_could_not_be_read_for_a_while(tmp_path: Path) -> None:
+    """Regression: after one such error, no shell ended any more, and its login to a database stayed open."""
+    damaged, reported = threading.Event(), list[GgsError]()
+
+    def is_live(token: str) -> bool:
+        if not damaged.is_set():
+            return True
+        if not reported:
+            raise StoreError("users.ggs is damaged")
+        return False
+
+    shells = Shells(Home(tmp_path), SystemClock(), is_live, 0.4, reported.append)
+    login = logged_in(shells, "a")
+    damaged.set()
+    until("the shell to end", lambda: login.closed)
+    assert [str(error) for error in reported] == ["users.ggs is damaged"]
     shells.close_all()
 
 

@@ -117,6 +117,7 @@ def update_deployment(call: Call, name: str) -> Answer:
         documents = Documents(call.home, SETTINGS)
         metrics = {**now["metrics"], **_metrics(body.metrics)}
         documents.put(name, {**(documents.find(name) or {}), "metrics": metrics})
+        call.state.metrics_changed.set()
     return Answer()
 
 
