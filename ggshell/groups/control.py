@@ -151,6 +151,8 @@ class ControlServer:
         self._answers: deque[tuple[_Request, bytes]] = deque()
         self._on_signal: Callable[[int], None] = lambda _: None
         self._closing = False
+        self._accepts_at = 0.0
+        """When the next client is accepted, by the steady clock; 0 unless the system has refused one."""
         sockets.remove(self.path)
         self._listener = _listen(self.path)
         self._signals, self.signal_end = _pipe()
@@ -229,10 +231,7 @@ class ControlServer:
         _empty(self._wake)
         self._take_answers()
         if self._listener.fileno() in ready:
-            with contextlib.suppress(OSError):  # the client has already disconnected
-                connection, _ = self._listener.accept()
-                connection.setblocking(False)
-                self._clients[connection.fileno()] = _Client(connection)
+            self._accept()
         for number in [number for number in self._clients if number in ready]:
             client = self._clients[number]
             stays = (bool(client.pending) or client.receive()) and self._go_on(client)
@@ -242,10 +241,26 @@ class ControlServer:
         self._answer_overdue()
         self._meanwhile.check()
 
+    def _accept(self) -> None:
+        """Take a new client; after an error of the system, for example without a free descriptor, the next ones wait."""
+        try:
+            connection, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):  # the client has already disconnected
+            return
+        except OSError as error:
+            if not self._accepts_at:
+                sys.stderr.write(f"{self.path}: no client can connect: {error.strerror}\n")
+            self._accepts_at = self._clock.steady() + CHECK_SECONDS
+            return
+        self._accepts_at = 0.0
+        connection.setblocking(False)
+        self._clients[connection.fileno()] = _Client(connection)
+
     def _poll(self) -> set[int]:
         """Wait for descriptors, at most until the next answer is due; clients with a request in progress are not read."""
         poll = select.poll()
-        for number in (self._listener.fileno(), self._signals, self._wake):
+        accepts = self._clock.steady() >= self._accepts_at
+        for number in (*((self._listener.fileno(),) if accepts else ()), self._signals, self._wake):
             poll.register(number, select.POLLIN)
         due = []
         for number, client in self._clients.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import threading
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import until
 
-from ggshell.clock import SystemClock
+from ggshell.clock import Clock, FakeClock, SystemClock
 from ggshell.errors import ConflictError, GgsError, ProcessError
-from ggshell.groups.control import ControlServer, request
+from ggshell.groups.control import CHECK_SECONDS, ControlServer, request
 from ggshell.groups.obstacles import Obstacles
 from ggshell.groups.runner import Answering, Runner
 from ggshell.links import Links
@@ -33,8 +35,8 @@ def handle(verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
 class ServerThread:
     """A control server in a thread, so that the test can be its client."""
 
-    def __init__(self, path: Path) -> None:
-        self.server = ControlServer(path, handle)
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self.server = ControlServer(path, handle, clock=clock)
         self.runner = Runner(self.server, SystemClock())
         self.thread = threading.Thread(target=self._serve)
         self.thread.start()
@@ -192,3 +194,54 @@ def test_a_socket_left_by_a_killed_process_is_replaced(tmp_path: Path) -> None:
 def test_a_path_where_no_socket_can_be_created_is_reported(tmp_path: Path) -> None:
     with pytest.raises(GgsError, match="cannot listen"):
         ControlServer(tmp_path / "nowhere" / "EXT1.pce.sock", handle)
+
+
+class FullListener:
+    """A listener of a process that has no free descriptor until it ``has_room``."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self.has_room = False
+        self.asked = 0
+
+    def fileno(self) -> int:
+        return self._listener.fileno()
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        self.asked += 1
+        if not self.has_room:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._listener.accept()
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def test_a_client_that_cannot_be_accepted_waits_without_using_the_processor(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Regression: without a free descriptor the thread asked for the client again and again."""
+    clock = FakeClock()
+    thread = ServerThread(tmp_path / "EXT1.pce.sock", clock)
+    server = thread.server
+    with socket.socket(socket.AF_UNIX) as early, socket.socket(socket.AF_UNIX) as late:
+        early.connect(str(server.path))
+        exchange(early)
+        full = server._listener = FullListener(server._listener)  # type: ignore[assignment]
+        late.connect(str(server.path))
+        for _ in range(5):  # each is at least one turn of the thread
+            exchange(early)
+        assert full.asked <= 1  # type: ignore[attr-defined]
+        until("the system refuses the client", lambda: full.asked == 1)  # type: ignore[attr-defined]
+        full.has_room = True  # type: ignore[attr-defined]
+        clock.advance(CHECK_SECONDS)
+        exchange(late)
+        assert capfd.readouterr().err.count("no client can connect: Too many open files") == 1
+    thread.close()
+
+
+def exchange(client: socket.socket) -> None:
+    """Send a request and wait for the answer."""
+    client.settimeout(60)
+    client.sendall(json.dumps({"verb": "ECHO", "arguments": {}}).encode() + b"\n")
+    assert client.recv(1000).startswith(b"{")
