@@ -104,12 +104,12 @@ def sync_directory(path: Path) -> None:
 
 
 def _lock(descriptor: int, *, wait: bool, patience: float) -> None:
-    """Lock a file. Raises OSError if another process holds the lock for longer than ``patience`` seconds."""
+    """Lock a file. Raises BlockingIOError if another process holds the lock for longer than ``patience`` seconds; OSError."""
     pause, until = threading.Event(), time.monotonic() + patience
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
+        except BlockingIOError:
             if time.monotonic() >= until:
                 raise
             pause.wait(0.02)  # the kernel has no lock with a time limit
@@ -124,7 +124,8 @@ def locked(
     """Hold an exclusive lock on a file during the block. The lock ends with the process, however the process ends.
 
     Raises ConflictError immediately if another process holds the lock, or after ``patience`` seconds; with ``wait``, for short
-    changes only, it waits for the other process instead. Raises DiskError if the file cannot be opened.
+    changes only, it waits for the other process instead. Raises DiskError if the file cannot be opened, or the file system has
+    no locks.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,8 +135,11 @@ def locked(
     try:
         try:
             _lock(descriptor, wait=wait, patience=patience)
-        except OSError as error:
+        except BlockingIOError as error:
             raise ConflictError(f"{what} is locked by another process", code=code, where=str(path)) from error
+        except OSError as error:
+            hint = "use a file system that supports locks of files (flock)"
+            raise DiskError(f"cannot lock {path}: {error.strerror}", hint=hint) from error
         yield
     finally:
         os.close(descriptor)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from ggshell.cipher import NONCE, Cipher, random_bytes
-from ggshell.errors import ConflictError, DiskError, NotFoundError, StoreError
+from ggshell.errors import DiskError, NotFoundError, StoreError
 from ggshell.files import locked, read_json, write_atomically
 
 _KEY = 32
-_TRIES = 100
-_PAUSE = 0.05
+_PATIENCE_SECONDS = 5.0
 
 
 class SealedFile:
@@ -52,19 +49,9 @@ class SealedFile:
         """Whether the document is missing although its key is there: it existed, and was not removed by ``remove``."""
         return self._key_path.exists() and not self.exists
 
-    @contextlib.contextmanager
-    def changing(self) -> Iterator[None]:
+    def changing(self) -> AbstractContextManager[None]:
         """Lock the file for a change. Waits for another shell's change up to 5 seconds, then raises ConflictError."""
-        with contextlib.ExitStack() as held:
-            for attempt in range(_TRIES):
-                try:
-                    held.enter_context(locked(self._lock, self._what))
-                    break
-                except ConflictError:
-                    if attempt == _TRIES - 1:
-                        raise
-                    threading.Event().wait(_PAUSE)
-            yield
+        return locked(self._lock, self._what, patience=_PATIENCE_SECONDS)
 
     def save(self, value: Any) -> None:
         """Replace the document. Raises StoreError if its key is missing; DiskError."""
