@@ -45,6 +45,7 @@ LAYERS: tuple[tuple[bool, frozenset[str]], ...] = (
                 "plurals",
                 "terminal",
                 "time_limit",
+                "wake_up",
                 "__init__",
             }
         ),

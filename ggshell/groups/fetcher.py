@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import suppress
 from typing import Any, Final
@@ -24,6 +23,7 @@ from ggshell.network.trail_copy import CopyStart, TrailCopy, forget_reading
 from ggshell.trail.files import Transfer
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
+from ggshell.wake_up import WakeUp
 
 END_SECONDS: Final = 30.0
 MOST_AHEAD: Final = 1 << 30
@@ -47,7 +47,7 @@ class Fetcher:
         self._error: GgsError | None = None
         self._stop = threading.Event()
         self._turn = threading.Lock()
-        self._changed = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._changed = WakeUp()
         self._thread = threading.Thread(target=self._run, name="fetcher", daemon=True)
         self.durable: TrailPosition | None = None
         """The end of the copy; None while it has no file."""
@@ -63,11 +63,10 @@ class Fetcher:
 
     def fileno(self) -> int:
         """Readable when the copy has its first rows, or fetching has failed; ``drain`` resets it."""
-        return self._changed
+        return self._changed.fileno()
 
     def drain(self) -> None:
-        with suppress(BlockingIOError):
-            os.eventfd_read(self._changed)
+        self._changed.drain()
 
     def check(self) -> None:
         """Raise the error that ended the fetching, if there is one."""
@@ -100,7 +99,7 @@ class Fetcher:
                 self._link.interrupt()
         if self._thread.is_alive():
             self._thread.join(END_SECONDS)
-        os.close(self._changed)
+        self._changed.close()
 
     def _run(self) -> None:
         backoff = Backoff()
@@ -174,11 +173,11 @@ class Fetcher:
     def _arrived(self, copy: TrailCopy) -> None:
         before, self.durable = self.durable, copy.durable
         if before != self.durable:
-            os.eventfd_write(self._changed, 1)
+            self._changed.ring()
 
     def _fail(self, error: GgsError) -> None:
         self._error = error
-        os.eventfd_write(self._changed, 1)
+        self._changed.ring()
 
     def _report(self, severity: Severity, code: str, text: str) -> None:
         with suppress(GgsError):  # a full disk must not end the fetching

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import select
 import socket
 import ssl
@@ -35,6 +34,7 @@ from ggshell.network.masking import masked_frame
 from ggshell.network.opening import LONGEST_TEXT
 from ggshell.network.proof import ExpectedHome
 from ggshell.trail.blocks import Data
+from ggshell.wake_up import WakeUp
 
 SILENCE_SECONDS: Final = 30.0
 PING_SECONDS: Final = 5.0
@@ -79,7 +79,7 @@ class Link:
         self._polled = clock.steady()
         self._ping_due: float | None = None
         self._protocol: ClientProtocol | None = None
-        self._interrupt = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._interrupt = WakeUp()
         self._stopped = False
         self._broken = False
         self._closed = False
@@ -154,8 +154,7 @@ class Link:
     def interrupt(self) -> None:
         """End the current and every later wait with ConnectionLostError. Any thread can call it."""
         self._stopped = True
-        with contextlib.suppress(OSError, ValueError):
-            os.eventfd_write(self._interrupt, 1)
+        self._interrupt.ring()
 
     def close(self) -> None:
         """Say goodbye if that needs no waiting, and close."""
@@ -168,7 +167,7 @@ class Link:
                 self._collect()
                 self._write()
         self._stream.close()
-        os.close(self._interrupt)
+        self._interrupt.close()
 
     def _open(self) -> ClientProtocol:
         if self._protocol is None or self._closed or self._stopped or self._protocol.state is not State.OPEN:
