@@ -15,8 +15,8 @@ from trail_samples import EMPLOYEES, PRODUCER, insert, random_transactions, trai
 from ggshell.clock import FakeClock
 from ggshell.errors import UsageError
 from ggshell.query.queries import counts
-from ggshell.query.queries.file_facts import unread_notes
-from ggshell.query.queries.gaps import LISTED_PAUSES, Stand, TrailFinding, TrailState, gaps
+from ggshell.query.queries.file_facts import FileFacts, unread_notes
+from ggshell.query.queries.gaps import LISTED_PAUSES, Stand, TrailFinding, TrailState, _broken, _Row, gaps
 from ggshell.query.queries.trails import QueriedTrails, trails
 from ggshell.query.session import WarmSession
 from ggshell.query.splits import cut_place
@@ -126,6 +126,28 @@ def test_both_engines_report_the_same_damage(name: TrailName, warm: WarmSession)
 
 def test_a_transaction_across_many_files_is_whole(long_transaction: TrailName) -> None:
     assert [each.state for each in check(long_transaction)] == [TrailState.GOOD] * len(CHECKS)
+
+
+def test_a_transaction_that_does_not_end_before_the_next_one_is_named_by_its_id() -> None:
+    """Regression: the detail had its CSN, where all others have the transaction ID."""
+    file = FileFacts("./dirdat/ea", 0, 1000, None, 0, 0, ())
+    before = {"earlier_csn": "5", "earlier_xid": "701", "earlier_commit": 0, "earlier_ind": TransInd.BEGIN}
+    row = _Row(
+        "./dirdat/ea",
+        0,
+        500,
+        "6",
+        "702",
+        0,
+        TransInd.SOLE,
+        **before,
+        is_last=True,
+        records=2,
+        transactions=1,
+        fault=None,
+    )
+    [found] = _broken([file], {0: [row]})
+    assert found.detail == "transaction 701 does not end before this one begins"
 
 
 def test_a_transaction_without_its_middle_file_is_reported(long_transaction: TrailName) -> None:

@@ -308,7 +308,7 @@ def _later_record_fault(row: _Row) -> TrailFinding | None:
     """Return what is wrong with the transaction of a record that follows another one in its file."""
     ended = row.earlier_ind in _ENDS
     if row.trans_ind in _BEGINS:
-        text = f"transaction {row.earlier_csn} does not end before this one begins"
+        text = f"transaction {row.earlier_xid} does not end before this one begins"
         return None if ended else _fault(row, text)
     if ended or row.csn != row.earlier_csn:
         return _fault(row, f"transaction {row.xid} has no beginning")
