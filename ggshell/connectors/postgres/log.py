@@ -163,15 +163,14 @@ class PostgresLog:
         """
         truncates = watches.truncates or TruncateWatch(lambda *_: None)
         control, status = _checked(conninfo, start, truncates)
-        connection = session.connect(conninfo, replication=True, program="ggshell extract")
-        command = _command(start, connection.info.server_version, rows.replicated)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(control.close)
+            connection = session.connect(conninfo, replication=True, program="ggshell extract")
+            undo.callback(connection.close)
+            command = _command(start, connection.info.server_version, rows.replicated)
             history = require_same_history(connection, start.known, start.durable, start.begin)
             stream, inbox = wire.start(connection, control, command)
-        except GgsError:
-            connection.close()
-            control.close()
-            raise
+            undo.pop_all()
         return cls(
             stream,
             inbox,
