@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from ggshell.errors import ConflictError, DiskError
 
@@ -41,27 +41,30 @@ def write_atomically(path: Path, data: bytes, *, keep_previous: bool = False, mo
     Steps: temporary file, fsync, rename, fsync of the folder. With ``keep_previous``, the previous content is kept in
     ``<name>.previous``. Raises DiskError, which names the path; the old file is then unchanged.
     """
+    with replacing(path, keep_previous=keep_previous, mode=mode) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, keep_previous: bool = False, mode: int = 0o640) -> Iterator[BinaryIO]:
+    """Replace a file as ``write_atomically`` does, by what the block writes. If the block raises, the old file is unchanged."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
         if keep_previous:
             _keep_previous(path)
         temporary.replace(path)
         sync_directory(path.parent)
-    except DiskError:
-        temporary.unlink(missing_ok=True)
-        raise
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise DiskError(f"cannot write {path}: {error.strerror}", hint=remedy(path)) from error
+        if isinstance(error, OSError):
+            raise DiskError(f"cannot write {path}: {error.strerror}", hint=remedy(path)) from error
+        raise
 
 
 def remove_leftovers(path: Path) -> None:

@@ -7,9 +7,10 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from ggshell.errors import ConflictError, UsageError
-from ggshell.files import write_atomically
+from ggshell.files import replacing
 from ggshell.logdump.answers import Answer, Lines
 from ggshell.logdump.cursor import is_row
 from ggshell.logdump.registry import action
@@ -56,7 +57,15 @@ def save(
         raise ConflictError(f"{path} exists already", hint=f"SAVE {file} ! {n} {'BYTES' if bytes else 'RECORDS'}")
     if session.file.ours and session.file.header_fault:
         raise UsageError(f"the record at RBA 0 is damaged: expected {session.file.header_fault}; nothing was saved")
-    saved = _Saved(session, path, _WANTED[transind.upper()] if transind else None)
+    with replacing(path) as out:
+        saved = _Saved(session, path, out, _WANTED[transind.upper()] if transind else None)
+        _take(session, saved, n, records=not bytes, comments=not nocomment)
+    cut = "; transactions that were cut at an edge begin or end there" if saved.cut else ""
+    yield Lines((f"{saved.records} records, {saved.size} bytes saved to {path}{cut}",))
+
+
+def _take(session: LogdumpSession, saved: _Saved, n: int, *, records: bool, comments: bool) -> None:
+    """Save the next ``n`` records or bytes."""
     first: int | None = None
     for seen in session.walk.records():
         if not seen.size or (seen.fault and not seen.is_header):
@@ -66,24 +75,24 @@ def save(
             )
         if first is None and not seen.is_header:
             first = seen.rba
-            if not nocomment:
+            if comments:
                 saved.comment(f"Begin of records saved from {session.file.path}, RBA {first}")
         saved.take(seen)
-        if (saved.size if bytes else saved.records) >= n and not saved.within_value:
+        if (saved.records if records else saved.size) >= n and not saved.within_value:
             break
         session.tell(seen)
-    if first is not None and not nocomment:
-        saved.close(f"End of {saved.records} records saved from {session.file.path}, RBA {first}")
-    saved.write(path)
-    cut = "; transactions that were cut at an edge begin or end there" if saved.cut else ""
-    yield Lines((f"{saved.records} records, {saved.size} bytes saved to {path}{cut}",))
+    saved.close()
+    if first is not None and comments:
+        saved.comment(f"End of {saved.records} records saved from {session.file.path}, RBA {first}")
 
 
 class _Saved:
-    """A new file while it is built in memory."""
+    """A new file while it is written; only the last row is in memory, until it is known whether its transaction ends there."""
 
-    def __init__(self, session: LogdumpSession, path: Path, trans_ind: TransInd | None) -> None:
+    def __init__(self, session: LogdumpSession, path: Path, file: BinaryIO, trans_ind: TransInd | None) -> None:
         self._session = session
+        self._file = file
+        self._end = 0
         self._own = session.file.ours
         self._trans_ind = trans_ind
         match = _SEQUENCE.fullmatch(path.name)
@@ -94,11 +103,12 @@ class _Saved:
             found = decode_header(session.file.header)
             form = Form(found.compatibility, found.seal, (*found.uris, found.uri))
             header = encode_header(str(path), seqno, session.clock.now(), producer, Continuity(), form)
-        self.content = bytearray(header)
+        self._write(header)
         self._defined: set[int] = set()
-        self._pending: list[InspectedRecord] = []
-        """The records of the open transaction."""
-        self._kept = False
+        self._held: list[InspectedRecord] = []
+        """The last row of the open transaction, and the records after it."""
+        self._began = self._kept = False
+        """Whether a row of the open transaction is in the file, and whether the last record passed the filters."""
         self.records = self.size = 0
         self.within_value = self.cut = False
 
@@ -110,10 +120,12 @@ class _Saved:
         if record.io_type != IoType.RECORD_FRAGMENT:
             self._kept = self._session.passes(seen)
             if is_row(record) and record.trans_ind in _BEGINS:
-                self._close()
+                self.close()
         if not self._kept:
             return
-        self._pending.append(seen)
+        if self._held and is_row(record):
+            self._put_held(last=False)
+        self._held.append(seen)
         self.records += 1
         self.size += seen.size
         self.within_value = bool(record.continued)
@@ -121,22 +133,16 @@ class _Saved:
     def comment(self, text: str) -> None:
         """Add a comment record, but not to a file in another producer's format."""
         if self._own:
-            self.content += comment_record(text, self._session.clock.now(), len(self.content))
+            self._write(comment_record(text, self._session.clock.now(), self._end))
 
-    def close(self, text: str) -> None:
-        """Finish the records and end the file with a comment."""
-        self._close()
-        self.comment(text)
+    def close(self) -> None:
+        """End the open transaction with the last row that was taken."""
+        self._put_held(last=True)
+        self._began = False
 
-    def write(self, path: Path) -> None:
-        """Finish the records and write the file. Raises DiskError."""
-        self._close()
-        write_atomically(path, bytes(self.content))
-
-    def _close(self) -> None:
-        pending, self._pending = self._pending, []
-        rows = [seen.rba for seen in pending if seen.record is not None and is_row(seen.record)]
-        for seen in pending:
+    def _put_held(self, *, last: bool) -> None:
+        held, self._held = self._held, []
+        for seen in held:
             record = seen.record
             if record is None:
                 continue
@@ -146,16 +152,21 @@ class _Saved:
                 continue
             if record.table_index is not None:
                 self._define(record.table_index, seen.rba)
-            first, last = seen.rba == rows[0], seen.rba == rows[-1]
-            inner = TransInd.BEGIN if first else TransInd.END if last else TransInd.MIDDLE
-            self._add(seen, record, TransInd.SOLE if first and last else inner)
+            inner = TransInd.END if last else TransInd.MIDDLE
+            first = TransInd.SOLE if last else TransInd.BEGIN
+            self._add(seen, record, inner if self._began else first)
+            self._began = True
+
+    def _write(self, data: bytes | bytearray) -> None:
+        self._file.write(data)
+        self._end += len(data)
 
     def _add(self, seen: InspectedRecord, record: Record, place: TransInd | None = None) -> None:
         """Add a record at its new place.
 
         ggshell's own records get a new checksum, and rows get a new TransInd for the saved part of their transaction."""
         if not self._own and (place is None or self._trans_ind is None):
-            self.content += seen.data
+            self._write(seen.data)
             return
         content = bytearray(seen.data)
         if place is not None:
@@ -164,7 +175,7 @@ class _Saved:
             content[_TRANS_IND_AT] = wanted
             if self._own and wanted in _BEGINS and "L" not in record.tokens:
                 content = _with_tokens(content, self._announced(seen, record))
-        self.content += _sealed(content, len(self.content)) if self._own else content
+        self._write(_sealed(content, self._end) if self._own else content)
 
     def _announced(self, seen: InspectedRecord, record: Record) -> bytes:
         identity = self._session.walk.identity(seen)
@@ -182,7 +193,7 @@ class _Saved:
         self._defined.add(index)
         table = self._session.file.table(index, rba)
         if self._own and table is not None and table.definition is not None:
-            self.content += definition_record(table.definition, index, self._session.clock.now(), len(self.content))
+            self._write(definition_record(table.definition, index, self._session.clock.now(), self._end))
 
 
 def _with_tokens(record: bytearray, more: bytes) -> bytearray:

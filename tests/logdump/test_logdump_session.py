@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 import re
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -186,6 +187,41 @@ def test_saved_records_are_a_readable_trail(dump: Dump, trail: TrailName, tmp_pa
             rows += read_rows(batch)
     assert [row[2] for row in rows] == [15, 5, 3, 115]
     assert "exists already" in dump.say(f"save {out}/sv000000000 1 records")
+
+
+def test_saving_a_large_transaction_needs_little_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Regression: the whole new file was in memory."""
+    name, rows = TrailName(tmp_path, "la"), 200
+    image = encode_image([(0, b"1"), (1, b"x" * 20_000)])
+    write_trail(name, [make_batch([Tx(1, [Row(A, IoType.INSERT, image, number) for number in range(rows)])])])
+    dump = Dump(capsys)
+    dump.say(f"open {name.file(0)}", "pos first")
+    tracemalloc.start()
+    text = dump.say(f"save {tmp_path}/sv000000000 100000000 bytes")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert f" bytes saved to {tmp_path}/sv000000000" in text
+    assert (tmp_path / "sv000000000").stat().st_size > rows * 20_000
+    assert peak < rows * 20_000 / 4
+    with contextlib.closing(TrailReader(TrailName(tmp_path, "sv"))) as reader:
+        assert sum(len(batch) for batch in iter(reader.read, None)) == rows
+    dump.talk.session.close()
+
+
+def test_a_save_that_ends_at_a_damaged_record_leaves_the_file_as_it_was(
+    trail: TrailName, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = bytearray(trail.file(0).read_bytes())
+    content[-30] ^= 0xFF
+    trail.file(0).write_bytes(content)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "sv000000000").write_bytes(b"before")
+    dump = Dump(capsys)
+    text = dump.say(f"open {trail.file(0)}", "pos first", f"save {out}/sv000000000 ! 100 records")
+    assert "nothing was saved" in text
+    assert [(path.name, path.read_bytes()) for path in out.iterdir()] == [("sv000000000", b"before")]
+    dump.talk.session.close()
 
 
 def test_saved_records_are_enclosed_in_comments_unless_nocomment_is_given(
