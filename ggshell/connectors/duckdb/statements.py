@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from ggshell.errors import ApplyError
-from ggshell.pipeline.apply.column_groups import require_befores
 from ggshell.pipeline.apply.folding import Change, ChangeKind
+from ggshell.pipeline.apply.row_search import RowSearch
 from ggshell.pipeline.apply.target import TableMapping
 from ggshell.record.fields import Value
 from ggshell.types import quote, quote_table
@@ -26,8 +26,7 @@ class DuckDBStatements:
     def __init__(self, mapping: TableMapping) -> None:
         self.mapping = mapping
         self.table = quote_table(mapping.target.name)
-        self._key = frozenset(mapping.key)
-        self._whole_row = not mapping.single and len(self._key) == len(mapping.source.columns)
+        self._search = RowSearch(mapping)
         self._texts: dict[tuple[ChangeKind, tuple[int, ...]], str] = {}
 
     def many(self, kind: ChangeKind, columns: tuple[int, ...]) -> str:
@@ -89,9 +88,8 @@ class DuckDBStatements:
 
     def _update_many(self, columns: tuple[int, ...]) -> str:
         sets = ", ".join(
-            f"{quote(self.mapping.column(index).name)} = {self._cast(index, f'v.c{place}')}"
-            for place, index in enumerate(columns)
-            if index not in self._key and self.mapping.writable(index)
+            f"{quote(self.mapping.column(columns[place]).name)} = {self._cast(columns[place], f'v.c{place}')}"
+            for place in self._search.set_places(columns)
         )
         return f"UPDATE {self.table} AS t SET {sets} FROM {ROWS} AS v WHERE {self._joined(columns)}" if sets else ""
 
@@ -102,7 +100,7 @@ class DuckDBStatements:
         return " AND ".join(
             f"t.{quote(self.mapping.column(index).name)} = {self._cast(index, f'v.c{place}')}"
             for place, index in enumerate(columns)
-            if index in self._key
+            if index in self._search.key
         )
 
     def _insert(self, change: Change) -> Statement:
@@ -116,35 +114,28 @@ class DuckDBStatements:
 
     def _update(self, change: Change) -> Statement | None:
         moves, given = change.kind is ChangeKind.MOVE, _Given(self.mapping)
+        columns, values = change.columns, change.values
         sets = ", ".join(
-            f"{quote(self.mapping.column(index).name)} = {given.value(index, value)}"
-            for index, value in zip(change.columns, change.values, strict=True)
-            if self.mapping.writable(index) and (moves or index not in self._key)
+            f"{quote(self.mapping.column(columns[place]).name)} = {given.value(columns[place], values[place])}"
+            for place in self._search.set_places(columns, moves=moves)
         )
         if not sets:
             return None
-        columns, values = change.before if moves else (change.columns, change.values)
-        require_befores(self.mapping, self.mapping.compared_updates, columns if moves else (), "UPDATE")
-        where = self._where(columns, values, self.mapping.compared_updates if moves else frozenset(), given)
+        if moves:
+            columns, values = change.before
+        where = self._where(columns, values, self._search.for_update(columns, moves=moves), given)
         return f"UPDATE {self.table} SET {sets} WHERE {where}", given.texts
 
     def _delete(self, change: Change) -> Statement:
         given = _Given(self.mapping)
-        require_befores(self.mapping, self.mapping.compared_deletes, change.columns, "DELETE")
-        where = self._where(change.columns, change.values, self.mapping.compared_deletes, given)
+        where = self._where(change.columns, change.values, self._search.for_delete(change.columns), given)
         return f"DELETE FROM {self.table} WHERE {where}", given.texts
 
-    def _where(self, columns: Sequence[int], values: Sequence[Value], compared: frozenset[int], given: _Given) -> str:
+    def _where(self, columns: Sequence[int], values: Sequence[Value], places: Sequence[int], given: _Given) -> str:
         """The condition that finds one row. If several rows may be equal, it selects exactly one of them."""
-        pairs = list(zip(columns, values, strict=True))
-        chosen = [pair for pair in pairs if pair[0] in self._key and self.mapping.columns[pair[0]] is not None]
-        if len(chosen) < len(self._key) and not self._whole_row:
-            lacking = sorted(self._key - set(columns))
-            names = ", ".join(self.mapping.source.columns[index].name for index in lacking)
-            raise ApplyError(f"the trail record lacks {names}, required to find rows of {self.mapping.target.name}")
-        chosen += [pair for pair in pairs if pair[0] in compared and pair[0] not in self._key]
-        condition = " AND ".join(given.equal(*pair, as_text=self._whole_row) for pair in chosen) or "true"
-        if self.mapping.single and all(value is not None for index, value in chosen if index in self._key):
+        pairs = [(columns[place], values[place]) for place in places]
+        condition = " AND ".join(given.equal(*pair, as_text=self._search.whole_row) for pair in pairs) or "true"
+        if self._search.finds_one(pairs):
             return condition
         return f"rowid = (SELECT rowid FROM {self.table} WHERE {condition} LIMIT 1)"
 

@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 from ggshell.connectors.mysql.literal_columns import NULL, Literals
 from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, bytes_literal, literals_of, rows_of_literals
 from ggshell.connectors.mysql.session import quote_name
-from ggshell.errors import ApplyError
-from ggshell.pipeline.apply.column_groups import require_befores
 from ggshell.pipeline.apply.folding import Change, ChangeKind, StatementRows
+from ggshell.pipeline.apply.row_search import RowSearch
 from ggshell.pipeline.apply.target import TableMapping, TargetColumn
 from ggshell.record.fields import Value
 from ggshell.types import TableName
@@ -42,8 +41,8 @@ class MysqlStatements:
     def __init__(self, mapping: TableMapping) -> None:
         self.mapping = mapping
         self.table = quote_table(mapping.target.name)
-        self._key = frozenset(mapping.key)
-        self._whole_row = not mapping.single and len(self._key) == len(mapping.source.columns)
+        self._search = RowSearch(mapping)
+        self._key = self._search.key
         self._literals: dict[int, Literals] = {}
         self._names = [quote_name(column.name) if column is not None else "" for column in mapping.columns]
         self._renewed = [index for index, column in enumerate(mapping.columns) if column is not None and column.renewed]
@@ -74,8 +73,7 @@ class MysqlStatements:
             case ChangeKind.INSERT:
                 yield from self._inserts(change.columns, [change.values])
             case ChangeKind.DELETE:
-                require_befores(self.mapping, self.mapping.compared_deletes, change.columns, "DELETE")
-                where = self._where(change.columns, change.values, self.mapping.compared_deletes)
+                where = self._where(change.columns, change.values, self._search.for_delete(change.columns))
                 yield MysqlStatement(b"DELETE FROM %s WHERE %s" % (self.table.encode(), where), 1)
             case _:
                 yield from self._update(change)
@@ -112,11 +110,7 @@ class MysqlStatements:
 
     def _updates(self, columns: tuple[int, ...], rows: Sequence[Sequence[Value]]) -> Iterator[MysqlStatement]:
         """Updates of many rows, joined with their values."""
-        sets = ",".join(
-            f"t.{self._names[index]}=v.c{place}"
-            for place, index in enumerate(columns)
-            if index not in self._key and self.mapping.writable(index)
-        )
+        sets = ",".join(f"t.{self._names[columns[place]]}=v.c{place}" for place in self._search.set_places(columns))
         if not sets:
             return
         sets = ",".join([sets, *(f"t.{name}=t.{name}" for name in self._kept(columns))])
@@ -145,36 +139,28 @@ class MysqlStatements:
 
     def _update(self, change: Change) -> Iterator[MysqlStatement]:
         moves = change.kind is ChangeKind.MOVE
+        columns, values = change.columns, change.values
         sets = [
-            b"%s=%s" % (self._names[index].encode(), self._value(index, value))
-            for index, value in zip(change.columns, change.values, strict=True)
-            if self.mapping.writable(index) and (moves or index not in self._key)
+            b"%s=%s" % (self._names[columns[place]].encode(), self._value(columns[place], values[place]))
+            for place in self._search.set_places(columns, moves=moves)
         ]
         if not sets:
             return
-        sets += [f"{name}={name}".encode() for name in self._kept(change.columns)]
-        columns, values = change.before if moves else (change.columns, change.values)
-        require_befores(self.mapping, self.mapping.compared_updates, columns if moves else (), "UPDATE")
-        where = self._where(columns, values, self.mapping.compared_updates if moves else frozenset())
+        sets += [f"{name}={name}".encode() for name in self._kept(columns)]
+        if moves:
+            columns, values = change.before
+        where = self._where(columns, values, self._search.for_update(columns, moves=moves))
         yield MysqlStatement(b"UPDATE %s SET %s WHERE %s" % (self.table.encode(), b",".join(sets), where), 1)
 
     def _kept(self, columns: Sequence[int]) -> list[str]:
         """The columns that an update of others would change, although the source did not: they are set to themselves."""
         return [self._names[index] for index in self._renewed if index not in columns]
 
-    def _where(self, columns: Sequence[int], values: Sequence[Value], compared: frozenset[int]) -> bytes:
+    def _where(self, columns: Sequence[int], values: Sequence[Value], places: Sequence[int]) -> bytes:
         """The condition that finds one row. If several rows may be equal, only the first is changed."""
-        pairs = list(zip(columns, values, strict=True))
-        chosen = [pair for pair in pairs if pair[0] in self._key and self.mapping.columns[pair[0]] is not None]
-        if len(chosen) < len(self._key) and not self._whole_row:
-            lacking = sorted(self._key - set(columns))
-            names = ", ".join(self.mapping.source.columns[index].name for index in lacking)
-            raise ApplyError(f"the trail record lacks {names}, required to find rows of {self.mapping.target.name}")
-        chosen += [pair for pair in pairs if pair[0] in compared and pair[0] not in self._key]
-        condition = b" AND ".join(self._equal(*pair) for pair in chosen) or b"TRUE"
-        if self.mapping.single and all(value is not None for index, value in chosen if index in self._key):
-            return condition
-        return condition + b" LIMIT 1"
+        pairs = [(columns[place], values[place]) for place in places]
+        condition = b" AND ".join(self._equal(*pair) for pair in pairs) or b"TRUE"
+        return condition if self._search.finds_one(pairs) else condition + b" LIMIT 1"
 
     def _equal(self, index: int, value: Value) -> bytes:
         """The condition that a column has a value; of columns that do not identify a row, exactly this value."""
@@ -187,7 +173,7 @@ class MysqlStatements:
             return b"%s=CAST(%s AS FLOAT)" % (name, literal)
         if column.base_type in GEOMETRIES:
             return b"ST_AsBinary(%s)=ST_AsBinary(%s)" % (name, literal)
-        if column.exact or (index in self._key and not self._whole_row) or not _is_text(column):
+        if column.exact or (index in self._key and not self._search.whole_row) or not _is_text(column):
             return b"%s=%s" % (name, literal)
         return b"CAST(CONVERT(%s USING utf8mb4) AS BINARY)=%s" % (name, bytes_literal(value))
 

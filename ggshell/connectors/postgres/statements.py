@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ggshell.connectors.postgres import shapes
 from ggshell.connectors.postgres.target_tables import own_rows
 from ggshell.errors import ApplyError
-from ggshell.pipeline.apply.column_groups import require_befores
+from ggshell.pipeline.apply.row_search import RowSearch
 from ggshell.pipeline.apply.target import TableMapping
 from ggshell.record.fields import Image, Value
 from ggshell.types import quote, quote_table
@@ -49,11 +49,11 @@ class PostgresStatements:
         # Whether a column is generated, or may not be updated, can change without a change of the types.
         typed = bool(columns) and all(column.writable and not column.identity_always for column in columns)
         self.shape = shapes.TableShape(mapping.target.shape, typed)
-        self._key = frozenset(mapping.key)
+        self._search = RowSearch(mapping)
+        self._key = self._search.key
         self._always = frozenset(
             index for index, column in enumerate(mapping.columns) if column is not None and column.identity_always
         )
-        self._whole_row = not mapping.single and len(self._key) == len(mapping.source.columns)
         self._plans: dict[Shape, PreparedPlan | None] = {}
         self._texts: dict[Shape, str | None] = {}
 
@@ -129,7 +129,7 @@ class PostgresStatements:
             if name in known:
                 order.append(known[name])
             values.append(f"${len(order)}" if name in known else f"gone.{quote(name)}")
-        where = self._where_columns(columns[:first], self.mapping.compared_updates)
+        where = self._search.places(columns[:first], self.mapping.compared_updates)
         condition, more = self._where(columns, where, nulls, len(order) + 1)
         text = (
             f"WITH gone AS (DELETE FROM {self._rows} WHERE {condition} RETURNING *)"
@@ -178,9 +178,7 @@ class PostgresStatements:
         return _plan(f"INSERT INTO {self.table} {what}", order, len(columns))
 
     def _delete(self, columns: tuple[int, ...], nulls: frozenset[int]) -> PreparedPlan:
-        require_befores(self.mapping, self.mapping.compared_deletes, columns, "DELETE")
-        where = self._where_columns(columns, self.mapping.compared_deletes)
-        condition, order = self._where(columns, where, nulls, 1)
+        condition, order = self._where(columns, self._search.for_delete(columns), nulls, 1)
         return _plan(f"DELETE FROM {self._rows} WHERE {condition}", order, len(columns))
 
     def _update(
@@ -207,24 +205,13 @@ class PostgresStatements:
             sets = [f"{name} = {name}" for name in itertools.islice(free, 1)]
         if not sets:
             return None
-        require_befores(self.mapping, self.mapping.compared_updates, columns[:first], "UPDATE")
-        identifying = columns[:first] if first else columns
-        compared_too = self.mapping.compared_updates if first else _NONE
-        condition, more = self._where(columns, self._where_columns(identifying, compared_too), nulls, len(order) + 1)
+        where = self._search.for_update(columns[:first] if first else columns, moves=first > 0)
+        condition, more = self._where(columns, where, nulls, len(order) + 1)
         order += more
         for place, column in compared:
             order.append(place)
             condition += f" AND {quote(column.name)} IS NOT DISTINCT FROM ${len(order)}"
         return _plan(f"UPDATE {self._rows} SET {', '.join(sets)} WHERE {condition}", order, len(columns))
-
-    def _where_columns(self, columns: tuple[int, ...], compared: frozenset[int]) -> list[int]:
-        """The places, in an image, of the columns that find a row and of those that must be unchanged."""
-        places = [place for place, index in enumerate(columns) if index in self._key and self.mapping.columns[index]]
-        if len(places) < len(self._key) and not self._whole_row:
-            lacking = self._key - set(columns)
-            names = ", ".join(self.mapping.source.columns[index].name for index in sorted(lacking))
-            raise ApplyError(f"the trail record lacks {names}, required to find rows of {self.mapping.target.name}")
-        return places + [place for place, index in enumerate(columns) if index in compared]
 
     def _where(
         self, columns: tuple[int, ...], where: list[int], nulls: frozenset[int], number: int
@@ -240,7 +227,7 @@ class PostgresStatements:
             order.append(place)
             mark = f"${number}"
             number += 1
-            if column.comparable and (column.exact or not self._whole_row):
+            if column.comparable and (column.exact or not self._search.whole_row):
                 parts.append(f"{name} = {mark}")
             else:
                 # A text keeps the collation of its column, under which different texts may be equal.
@@ -255,7 +242,7 @@ class PostgresStatements:
 
     def _update_many(self, columns: tuple[int, ...]) -> str | None:
         keys = self.key_places(columns)
-        others = [place for place in range(len(columns)) if place not in keys and self.mapping.writable(columns[place])]
+        others = self._search.set_places(columns)
         if not self._many(keys) or not others:
             return None
         if any(self.mapping.column(columns[place]).identity_always for place in others):
