@@ -211,12 +211,6 @@ def refusal(error: Exception) -> Refusal:
     return Refusal(text)
 
 
-def missing(wanted: int, found: int) -> Refusal:
-    """The refusal for rows to change that do not exist."""
-    few = "no row was found" if wanted == 1 else f"{found} of {wanted} rows were found"
-    return Refusal(f"{few} to change", missing=True)
-
-
 # Target tables, from DuckDB's catalog.
 
 

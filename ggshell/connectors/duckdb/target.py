@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.duckdb import checkpoint_sql, session
 from ggshell.connectors.duckdb.ddl import old_name, own_statements
-from ggshell.connectors.duckdb.session import missing, refusal, target_table
+from ggshell.connectors.duckdb.session import refusal, target_table
 from ggshell.connectors.duckdb.statements import ROWS, DuckDBStatements, arrow_rows
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone
@@ -356,7 +356,7 @@ class DuckTarget:
             self._connection.register(ROWS, arrow_rows(work.rows, statements.arrays(work.columns)))
             count, refused = self._run(text)
         found = work.kind in (ChangeKind.INSERT, ChangeKind.TRUNCATE) or count == len(work.rows)
-        return refused or (None if found else missing(len(work.rows), count))
+        return refused or (None if found else Refusal.of_missing(len(work.rows), count))
 
     def _run(self, text: str, values: Sequence[str] = ()) -> tuple[int, Refusal | None]:
         """Run a statement and return the number of rows it changed. Raises ConnectionLostError."""

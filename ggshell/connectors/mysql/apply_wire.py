@@ -112,7 +112,7 @@ class ApplyPipeline:
             raise ConnectionLostError(f"the database is not responding: {error}") from error
         if step.affects is not None and found != step.affects:
             self._drain()
-            return missing(step.affects, found)
+            return Refusal.of_missing(step.affects, found)
         return None
 
     def _drain(self) -> None:
@@ -127,9 +127,3 @@ class ApplyPipeline:
                 return
             if step.commits:
                 self.commits += 1
-
-
-def missing(wanted: int, found: int) -> Refusal:
-    """The refusal for rows to change that do not exist."""
-    few = "no row was found" if wanted == 1 else f"{found} of {wanted} rows were found"
-    return Refusal(f"{few} to change", missing=True)

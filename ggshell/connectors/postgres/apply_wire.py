@@ -261,8 +261,7 @@ class ApplyPipeline:
                 return None
             return Refusal("the transaction had failed and was rolled back")
         if step.affects is not None and (found := result.command_tuples or 0) != step.affects:
-            few = "no row was found" if step.affects == 1 else f"{found} of {step.affects} rows were found"
-            return Refusal(f"{few} to change", missing=True)
+            return Refusal.of_missing(step.affects, found)
         return None
 
     def _refusal(self, result: Any, expected: _Expected) -> Refusal:

@@ -176,6 +176,12 @@ class Refusal(NamedTuple):
         times = f" {attempts} times" if attempts > 1 else ""
         return ConnectionLostError(f"the target aborted a transaction{times}: {self.text}")
 
+    @classmethod
+    def of_missing(cls, wanted: int, found: int) -> Refusal:
+        """Return the refusal of a statement that has found fewer rows than it must change, or more."""
+        few = "no row was found" if wanted == 1 else f"{found} of {wanted} rows were found"
+        return cls(f"{few} to change", missing=True)
+
 
 Noted = Callable[[str, str], None]
 """Called with a message code and a text to report."""
