@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from ggshell.errors import ConflictError
 from ggshell.monitoring.lag_archive import ArchiveRow
+from ggshell.pipeline.heartbeat.lag_views import LAG_HISTORY_VIEW, LAG_VIEW, LagSql
 from ggshell.pipeline.heartbeat.names import HEARTBEAT_COLUMNS, HISTORY_COLUMNS, INCOMING, OUTGOING, HeartbeatNames
 from ggshell.types import TableName, quote, quote_table
 
 if TYPE_CHECKING:
     import duckdb
 
-LAG_VIEW, LAG_HISTORY_VIEW = "gg_lag", "gg_lag_history"
 _WAY = ("local_database", "remote_database", *INCOMING[:3], *OUTGOING[:3])
 _WAY_IN = ("local_database", "remote_database", *INCOMING[:3])
 _NOW = "make_timestamp(epoch_us(now()))"
@@ -124,52 +124,19 @@ def _path(side: str) -> str:
     return f"'==> ' || nullif(concat_ws(' ==> ', {names}), '') || ' ==>'"
 
 
+_LAG = LagSql(_seconds, "NULL::DOUBLE", _path)
+
+
 def _lag_view(names: HeartbeatNames) -> str:
     way = " AND ".join(f"r.{name} IS NOT DISTINCT FROM h.{name}" for name in (*_WAY_IN, "incoming_heartbeat_ts"))
     received = f"coalesce((SELECT max(r.heartbeat_received_ts) FROM {quote_table(names.history)} r WHERE {way}),"
     received += " h.incoming_replicat_ts)"
     return f"""CREATE VIEW {quote_table(names.of(LAG_VIEW))} AS
-SELECT h.local_database, {_NOW} AS current_local_ts, h.remote_database,
-       {_seconds(_NOW, "h.incoming_heartbeat_ts")} AS incoming_heartbeat_age,
-       {_path("incoming")} AS incoming_path,
-       {_seconds(received, "h.incoming_heartbeat_ts")} AS incoming_lag,
-       {_seconds(_NOW, "h.outgoing_heartbeat_ts")} AS outgoing_heartbeat_age,
-       {_path("outgoing")} AS outgoing_path,
-       {_seconds("h.outgoing_replicat_ts", "h.outgoing_heartbeat_ts")} AS outgoing_lag,
-       h.incoming_extract_restart_csn AS remote_extract_restart_csn,
-       h.remote_database AS remote_database_db_unique_name,
-       h.incoming_extract_restart_ts AS remote_extract_restart_csn_time,
-       {_seconds(_NOW, "h.incoming_extract_restart_ts")} AS remote_db_oldest_open_txn_age,
-       h.incoming_replicat_lw_csn AS local_replicat_lwm_csn
+SELECT {_LAG.lag_columns(_NOW, received)}
   FROM {quote_table(names.heartbeat)} h"""
 
 
-def _parts(side: str, received: str | None) -> str:
-    sent, extract, routing, replicat = (
-        f"h.{side}_{name}_ts" for name in ("heartbeat", "extract", "routing", "replicat")
-    )
-    applied = _seconds(received, replicat) if received else "NULL::DOUBLE"
-    return f"""{_seconds(extract, sent)} AS {side}_extract_lag,
-       {_seconds(routing, extract)} AS {side}_routine_lag,
-       {_seconds(replicat, f"coalesce({routing}, {extract})")} AS {side}_replicat_read_lag,
-       {applied} AS {side}_replicat_lag"""
-
-
 def _lag_history_view(names: HeartbeatNames) -> str:
-    received = "h.heartbeat_received_ts"
     return f"""CREATE VIEW {quote_table(names.of(LAG_HISTORY_VIEW))} AS
-SELECT h.local_database, h.heartbeat_received_ts, h.remote_database,
-       h.remote_database AS db_name, h.remote_database AS db_unique_name,
-       {_seconds(received, "h.incoming_heartbeat_ts")} AS incoming_heartbeat_age,
-       {_path("incoming")} AS incoming_path,
-       {_seconds(received, "h.incoming_heartbeat_ts")} AS incoming_lag,
-       {_seconds(received, "h.outgoing_heartbeat_ts")} AS outgoing_heartbeat_age,
-       {_path("outgoing")} AS outgoing_path,
-       {_seconds("h.outgoing_replicat_ts", "h.outgoing_heartbeat_ts")} AS outgoing_lag,
-       h.source_extract_restart_csn AS remote_extract_restart_csn,
-       h.source_extract_restart_csn_ts AS remote_extract_restart_csn_time,
-       {_seconds(received, "h.source_extract_restart_csn_ts")} AS remote_db_oldest_open_txn_age,
-       h.replicat_low_watermark_csn AS local_replicat_lwm_csn,
-       {_parts("incoming", received)},
-       {_parts("outgoing", None)}
+SELECT {_LAG.history_columns()}
   FROM {quote_table(names.history)} h"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ggshell.connectors.mysql.statements import quote_table
+from ggshell.pipeline.heartbeat.lag_views import LAG_HISTORY_VIEW, LAG_VIEW, LagSql
 from ggshell.pipeline.heartbeat.names import (
     HEARTBEAT_COLUMNS,
     HISTORY_COLUMNS,
@@ -22,7 +23,7 @@ from ggshell.types import TableName, text_literal
 
 NEVER: Final = "1970-01-01 00:00:00"
 NOW: Final = "UTC_TIMESTAMP(6)"
-LAG_VIEW, LAG_HISTORY_VIEW, RECEIVE_TRIGGER = "gg_lag", "gg_lag_history", "gg_receive_hb"
+RECEIVE_TRIGGER: Final = "gg_receive_hb"
 _LENGTHS: Final = {"database": 256, "extract": 128, "replicat": 128, "path": 4000, "csn": 128}
 _WAY: Final = [
     f"{side}_{name}" for side in ("incoming", "outgoing") for name in ("extract", "routing_path", "replicat")
@@ -124,52 +125,19 @@ def received_of(history: TableName) -> str:
     )
 
 
+_LAG: Final = LagSql(seconds, "CAST(NULL AS DECIMAL(20,6))", _path)
+
+
 def lag_view(names: HeartbeatNames) -> str:
     """The view with the current state of every path."""
     received = f"COALESCE({received_of(names.history)}, h.incoming_replicat_ts)"
     return f"""CREATE OR REPLACE VIEW {quote_table(names.of(LAG_VIEW))} AS
-SELECT h.local_database, {NOW} AS current_local_ts, h.remote_database,
-       {seconds(NOW, "h.incoming_heartbeat_ts")} AS incoming_heartbeat_age,
-       {_path("incoming")} AS incoming_path,
-       {seconds(received, "h.incoming_heartbeat_ts")} AS incoming_lag,
-       {seconds(NOW, "h.outgoing_heartbeat_ts")} AS outgoing_heartbeat_age,
-       {_path("outgoing")} AS outgoing_path,
-       {seconds("h.outgoing_replicat_ts", "h.outgoing_heartbeat_ts")} AS outgoing_lag,
-       h.incoming_extract_restart_csn AS remote_extract_restart_csn,
-       h.remote_database AS remote_database_db_unique_name,
-       h.incoming_extract_restart_ts AS remote_extract_restart_csn_time,
-       {seconds(NOW, "h.incoming_extract_restart_ts")} AS remote_db_oldest_open_txn_age,
-       h.incoming_replicat_lw_csn AS local_replicat_lwm_csn
+SELECT {_LAG.lag_columns(NOW, received)}
   FROM {quote_table(names.heartbeat)} h"""
-
-
-def _parts(side: str, received: str | None) -> str:
-    sent, extract, routing, replicat = (
-        f"h.{side}_{name}_ts" for name in ("heartbeat", "extract", "routing", "replicat")
-    )
-    applied = seconds(received, replicat) if received else "CAST(NULL AS DECIMAL(20,6))"
-    return f"""{seconds(extract, sent)} AS {side}_extract_lag,
-       {seconds(routing, extract)} AS {side}_routine_lag,
-       {seconds(replicat, f"COALESCE({routing}, {extract})")} AS {side}_replicat_read_lag,
-       {applied} AS {side}_replicat_lag"""
 
 
 def lag_history_view(names: HeartbeatNames) -> str:
     """The view with every received heartbeat and the parts of its lag."""
-    received = "h.heartbeat_received_ts"
     return f"""CREATE OR REPLACE VIEW {quote_table(names.of(LAG_HISTORY_VIEW))} AS
-SELECT h.local_database, h.heartbeat_received_ts, h.remote_database,
-       h.remote_database AS db_name, h.remote_database AS db_unique_name,
-       {seconds(received, "h.incoming_heartbeat_ts")} AS incoming_heartbeat_age,
-       {_path("incoming")} AS incoming_path,
-       {seconds(received, "h.incoming_heartbeat_ts")} AS incoming_lag,
-       {seconds(received, "h.outgoing_heartbeat_ts")} AS outgoing_heartbeat_age,
-       {_path("outgoing")} AS outgoing_path,
-       {seconds("h.outgoing_replicat_ts", "h.outgoing_heartbeat_ts")} AS outgoing_lag,
-       h.source_extract_restart_csn AS remote_extract_restart_csn,
-       h.source_extract_restart_csn_ts AS remote_extract_restart_csn_time,
-       {seconds(received, "h.source_extract_restart_csn_ts")} AS remote_db_oldest_open_txn_age,
-       h.replicat_low_watermark_csn AS local_replicat_lwm_csn,
-       {_parts("incoming", received)},
-       {_parts("outgoing", None)}
+SELECT {_LAG.history_columns()}
   FROM {quote_table(names.history)} h WHERE h.heartbeat_received_ts > '{NEVER}'"""

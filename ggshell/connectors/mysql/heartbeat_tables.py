@@ -32,6 +32,7 @@ from ggshell.durations import DAY
 from ggshell.errors import ConflictError, GgsError, NotFoundError, ParameterError
 from ggshell.monitoring.heartbeat_lag import Lag, Way, lag_of, parts_of, path_text
 from ggshell.monitoring.spreads import Arrival, Objective, Spread, objectives, spreads
+from ggshell.pipeline.heartbeat.lag_views import LAG_HISTORY_VIEW, LAG_VIEW
 from ggshell.pipeline.heartbeat.names import (
     HEARTBEAT_COLUMNS,
     HISTORY_COLUMNS,
@@ -292,9 +293,9 @@ class MysqlHeartbeatTables(NamedTuple):
 
     def _views(self, made: list[ChangedObject]) -> None:
         execute(self.connection, sql.lag_view(self.names))
-        made.append(ChangedObject("OGG-14032", f"Created heartbeat lag view {self.names.of(sql.LAG_VIEW)}."))
+        made.append(ChangedObject("OGG-14032", f"Created heartbeat lag view {self.names.of(LAG_VIEW)}."))
         execute(self.connection, sql.lag_history_view(self.names))
-        name = self.names.of(sql.LAG_HISTORY_VIEW)
+        name = self.names.of(LAG_HISTORY_VIEW)
         made.append(ChangedObject("OGG-14033", f"Created heartbeat lag history view {name}."))
 
     def _set_job(self, job: str, every: Decimal, retention: int | None) -> None:
@@ -310,7 +311,7 @@ class MysqlHeartbeatTables(NamedTuple):
 
     def _drop(self) -> list[tuple[str, TableName]]:
         names = self.names
-        objects = [("View", names.of(view)) for view in (sql.LAG_HISTORY_VIEW, sql.LAG_VIEW)]
+        objects = [("View", names.of(view)) for view in (LAG_HISTORY_VIEW, LAG_VIEW)]
         objects += [("Table", table) for table in (names.history, names.heartbeat, names.seed, names.jobs)]
         for kind, name in objects:
             execute(self.connection, f"DROP {kind.upper()} IF EXISTS {quote_table(name)}")

@@ -27,6 +27,7 @@ from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.durations import DAY
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.monitoring.heartbeat_lag import Lag, Way, lag_of
+from ggshell.pipeline.heartbeat.lag_views import LAG_HISTORY_VIEW, LAG_VIEW
 from ggshell.pipeline.heartbeat.names import (
     HEARTBEAT_COLUMNS,
     HISTORY_COLUMNS,
@@ -132,9 +133,9 @@ def _source(
 
 def _views(connection: psycopg.Connection[Any], names: HeartbeatNames, made: list[ChangedObject]) -> None:
     execute(connection, sql.lag_view(names))
-    made.append(ChangedObject("OGG-14032", f"Created heartbeat lag view {names.of(sql.LAG_VIEW)}."))
+    made.append(ChangedObject("OGG-14032", f"Created heartbeat lag view {names.of(LAG_VIEW)}."))
     execute(connection, sql.lag_history_view(names))
-    made.append(ChangedObject("OGG-14033", f"Created heartbeat lag history view {names.of(sql.LAG_HISTORY_VIEW)}."))
+    made.append(ChangedObject("OGG-14033", f"Created heartbeat lag history view {names.of(LAG_HISTORY_VIEW)}."))
 
 
 def _set_job(
@@ -197,7 +198,7 @@ def delete(connection: psycopg.Connection[Any], names: HeartbeatNames) -> list[C
     )
     made: list[ChangedObject] = []
     with transaction(connection):
-        for view in (sql.LAG_HISTORY_VIEW, sql.LAG_VIEW):
+        for view in (LAG_HISTORY_VIEW, LAG_VIEW):
             execute(connection, f"DROP VIEW IF EXISTS {quote_table(names.of(view))}")
             made.append(ChangedObject("", f"Dropped view {names.of(view)}."))
         for table in (names.history, names.heartbeat, names.seed, names.jobs):
@@ -215,7 +216,7 @@ def upgrade(connection: psycopg.Connection[Any], names: HeartbeatNames) -> list[
     before = info(connection, names)
     made: list[ChangedObject] = []
     with transaction(connection):
-        for view in (sql.LAG_HISTORY_VIEW, sql.LAG_VIEW):
+        for view in (LAG_HISTORY_VIEW, LAG_VIEW):
             execute(connection, f"DROP VIEW IF EXISTS {quote_table(names.of(view))}")
         for table, wanted in (
             (names.seed, HEARTBEAT_COLUMNS),
