@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ggshell.connectors.postgres.compare_connection import CompareConnection
 from ggshell.connectors.postgres.compared_columns import ComparedColumn, family_of
-from ggshell.connectors.postgres.session import execute
 from ggshell.pipeline.compare.portable import (
     FLOAT_LIMIT,
     FLOAT_SCALE,
@@ -69,19 +68,7 @@ def _text(column: ComparedColumn, family: Family) -> str:
             return f"{name}::text"
 
 
-class _Dialect:
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    def ask(self, query: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
-        return execute(self._connection, query, list(values))
-
-    def cancel(self) -> None:
-        import psycopg
-
-        with suppress(psycopg.Error):  # the connection is lost, so nothing runs any more
-            self._connection.cancel()
-
+class _Dialect(CompareConnection):
     def row(self, texts: Sequence[str]) -> str:
         parts = [f"coalesce(char_length({text}) || ':' || {text}, '~')" for text in texts]
         return f"concat({', '.join(parts)})"
