@@ -1,9 +1,9 @@
-"""The checkpoint tables of a database, where Replicats keep their positions: the interface, and its form for SQL."""
+"""The checkpoint tables of a database, where Replicats keep their positions: what commands ask of them."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ggshell.pipeline.apply.target import CheckpointRow
@@ -54,71 +54,3 @@ class CheckpointTables(Protocol):
     def replace(self, table: TableName, group: str, key: int, row: CheckpointRow, home: str) -> None:
         """Replace a group's row, whatever its content."""
         ...
-
-
-class _Statements(Protocol):
-    """The functions of ``connectors/<kind>/checkpoint_sql``, which take a connection of that kind."""
-
-    def transaction(self, connection: Any) -> AbstractContextManager[object]: ...
-
-    def create(self, connection: Any, table: TableName) -> None: ...
-
-    def created(self, connection: Any, table: TableName) -> str: ...
-
-    def upgrade(self, connection: Any, table: TableName) -> list[str]: ...
-
-    def drop(self, connection: Any, table: TableName) -> None: ...
-
-    def require(self, connection: Any, table: TableName) -> None: ...
-
-    def groups(self, connection: Any, table: TableName) -> list[tuple[str, int, str, str]]: ...
-
-    def busy(self, connection: Any, table: TableName) -> list[str]: ...
-
-    def cleanup(self, connection: Any, table: TableName, group: str, key: int | None = None) -> int: ...
-
-    def read(self, connection: Any, table: TableName, group: str, key: int) -> CheckpointRow | None: ...
-
-    def replace(
-        self, connection: Any, table: TableName, group: str, key: int, row: CheckpointRow, home: str
-    ) -> None: ...
-
-
-class SqlCheckpointTables(NamedTuple):
-    """The checkpoint tables of a database."""
-
-    sql: _Statements
-    connection: Any
-
-    def transaction(self) -> AbstractContextManager[object]:
-        return self.sql.transaction(self.connection)
-
-    def create(self, table: TableName) -> None:
-        self.sql.create(self.connection, table)
-
-    def created(self, table: TableName) -> str:
-        return self.sql.created(self.connection, table)
-
-    def upgrade(self, table: TableName) -> list[str]:
-        return self.sql.upgrade(self.connection, table)
-
-    def drop(self, table: TableName) -> None:
-        self.sql.drop(self.connection, table)
-
-    def require(self, table: TableName) -> None:
-        self.sql.require(self.connection, table)
-
-    def groups(self, table: TableName) -> list[tuple[str, int, str, str]]:
-        return self.sql.groups(self.connection, table)
-
-    def busy(self, table: TableName) -> list[str]:
-        return self.sql.busy(self.connection, table)
-
-    def cleanup(self, table: TableName, group: str, key: int | None = None) -> int:
-        return self.sql.cleanup(self.connection, table, group, key)
-
-    def read(self, table: TableName, group: str, key: int) -> CheckpointRow | None:
-        return self.sql.read(self.connection, table, group, key)
-
-    def replace(self, table: TableName, group: str, key: int, row: CheckpointRow, home: str) -> None:
-        self.sql.replace(self.connection, table, group, key, row, home)

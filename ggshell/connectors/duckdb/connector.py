@@ -45,9 +45,9 @@ class DuckDbConnector(Connector):
         return (file_of(login, home),)
 
     def checkpoint_script(self, table: str) -> str:
-        from ggshell.connectors.duckdb.checkpoint_sql import script
+        from ggshell.connectors.duckdb.checkpoint_sql import DuckCheckpointTables
 
-        return script(table)
+        return DuckCheckpointTables.script(table)
 
     def type_tables(self) -> tuple[KindPairs, ...]:
         from ggshell.connectors.duckdb.types import FROM_MARIADB

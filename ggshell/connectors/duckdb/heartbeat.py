@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ggshell.connectors.duckdb.session import transaction
 from ggshell.errors import ConflictError
 from ggshell.monitoring.lag_archive import ArchiveRow
 from ggshell.pipeline.heartbeat.lag_views import LAG_HISTORY_VIEW, LAG_VIEW, LagSql
@@ -41,14 +42,9 @@ def create(connection: duckdb.DuckDBPyConnection, names: HeartbeatNames) -> list
         f"view {names.of(LAG_VIEW)}": _lag_view(names),
         f"view {names.of(LAG_HISTORY_VIEW)}": _lag_history_view(names),
     }
-    connection.execute("BEGIN")
-    try:
+    with transaction(connection):
         for statement in statements.values():
             connection.execute(statement)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
     return list(statements)
 
 

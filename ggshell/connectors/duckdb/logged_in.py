@@ -34,12 +34,11 @@ class DuckDbLogin(LoggedIn):
 
     @contextmanager
     def checkpoint_tables(self) -> Iterator[CheckpointTables]:
-        from ggshell.connectors.checkpoint_tables import SqlCheckpointTables
-        from ggshell.connectors.duckdb import checkpoint_sql
+        from ggshell.connectors.duckdb.checkpoint_sql import DuckCheckpointTables
 
         connection = connect(self.conninfo)
         try:
-            yield SqlCheckpointTables(checkpoint_sql, connection)
+            yield DuckCheckpointTables(connection)
         finally:
             connection.close()
 

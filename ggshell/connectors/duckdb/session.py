@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,18 @@ def execute(connection: duckdb.DuckDBPyConnection, statement: str, parameters: A
         return connection.execute(statement, parameters).fetchall()
     except duckdb.Error as error:
         raise translate(error) from error
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """A transaction: all changes within it are made, or none."""
+    execute(connection, "BEGIN")
+    try:
+        yield
+    except BaseException:
+        execute(connection, "ROLLBACK")
+        raise
+    execute(connection, "COMMIT")
 
 
 # The connection to a DuckDB file for other threads, which can interrupt its statement, but not observe it.

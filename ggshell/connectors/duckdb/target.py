@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.connectors.duckdb import checkpoint_sql, session
+from ggshell.connectors.duckdb import session
+from ggshell.connectors.duckdb.checkpoint_sql import DuckCheckpointTables
 from ggshell.connectors.duckdb.ddl import old_name, own_statements
 from ggshell.connectors.duckdb.session import refusal, target_table
 from ggshell.connectors.duckdb.statements import ROWS, DuckDBStatements, arrow_rows
 from ggshell.errors import ApplyError
-from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone
+from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone, to_columns
 from ggshell.pipeline.apply.error_rules import UNIQUE
 from ggshell.pipeline.apply.folding import Change, ChangeKind, StatementRows, changes, statement_rows
 from ggshell.pipeline.apply.target import CheckpointRow, Noted, Refusal, TableMapping, TargetNames, TargetTable
@@ -125,12 +126,12 @@ class DuckTarget:
     def move(self, position: TrailPosition) -> None:
         """Continue from another position of the trail. Transactions already applied are skipped there."""
         if self._table is not None:
-            checkpoint_sql.move(self._connection, self._table, self._group, self._key, position)
+            self._tables.move(self._table, self._group, self._key, position)
 
     def checkpoint(self) -> CheckpointRow | None:
         if self._table is None:
             return None
-        return checkpoint_sql.read(self._connection, self._table, self._group, self._key)
+        return self._tables.read(self._table, self._group, self._key)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         part = Part(batch, first, last, mappings)
@@ -243,6 +244,7 @@ class DuckTarget:
 
     def _connect(self) -> None:
         self._connection: duckdb.DuckDBPyConnection = session.connect(self._login)
+        self._tables = DuckCheckpointTables(self._connection)
         self._statements: dict[int, DuckDBStatements] = {}
         self._begun = False
         self._forget()
@@ -254,10 +256,10 @@ class DuckTarget:
             raise
 
     def _prepare_row(self, table: TableName) -> None:
-        checkpoint_sql.require(self._connection, table)
+        self._tables.require(table)
         if self._has_row and self.checkpoint() is None:
             raise row_gone(self._group, table, self._file_says)
-        self.found = not checkpoint_sql.insert(self._connection, table, self._group, self._key, self._begin, self._home)
+        self.found = not self._tables.insert(table, self._group, self._key, self._begin, self._home)
         self._has_row, self._file_says = True, None
 
     def _forget(self) -> None:
@@ -284,8 +286,8 @@ class DuckTarget:
         refused = self._work_all(self._whole)
         if refused is not None:
             return refused
-        if self._table is not None and not checkpoint_sql.update(
-            self._connection, self._table, self._group, self._key, self._boundary
+        if self._table is not None and not self._tables.update(
+            self._table, self._group, self._key, to_columns(self._boundary)
         ):
             self.rollback()
             raise row_gone(self._group, self._table)

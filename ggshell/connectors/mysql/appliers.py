@@ -14,21 +14,14 @@ from typing import Final
 
 from ggshell.connectors.mysql import checkpoint_sql
 from ggshell.connectors.mysql.apply_wire import ApplyStep
-from ggshell.connectors.mysql.session import execute
-from ggshell.connectors.mysql.statements import quote_table
 from ggshell.connectors.mysql.target import MysqlTarget
 from ggshell.connectors.target_setup import TargetSetup
 from ggshell.errors import ApplyError, ConnectionLostError, ParameterError
 from ggshell.home.checkpoint import ReplicatKind
 from ggshell.pipeline.apply.applier import Turns
 from ggshell.pipeline.apply.checkpoint_table import (
-    Columns,
     applied_by_appliers,
-    fitting_ids,
     id_parts,
-    row_gone,
-    to_columns,
-    transaction_table,
 )
 from ggshell.pipeline.apply.target import CheckpointRow, Refusal
 from ggshell.pipeline.apply.watermarks import WatermarkState
@@ -98,7 +91,7 @@ class MysqlApplierTarget(MysqlTarget):
         self._require_tables(table)
 
     def _require_tables(self, table: TableName) -> None:
-        checkpoint_sql.require_both(self._connection, table)
+        self._tables.require_both(table)
 
     @property
     def _lock(self) -> str:
@@ -113,56 +106,33 @@ class MysqlWatermarkTarget(MysqlTarget):
 
         Raises ConflictError when such an applier does not end.
         """
-        connection, table = self._connection, self._checkpoint_table
+        table = self._checkpoint_table
         self.await_appliers()
-        checkpoint_sql.names_begin(connection, table, self._group, self._key)
+        self._tables.names_begin(table, self._group, self._key)
         row = self.checkpoint() or self._setup.begin
         if not self.found:  # the row is new, so names left by an older row are below it
-            checkpoint_sql.forget_names(connection, table, self._group, self._key)
-        found = execute(
-            connection,
-            f"SELECT log_cmplt_xids_seq, log_cmplt_xids FROM {quote_table(transaction_table(table))}"
-            " WHERE group_name = %s AND group_key = %s AND log_cmplt_xids_seq > 0",
-            [self._group.upper(), self._key],
-        )
-        named = [(int(sequence), str(text)) for sequence, text in found]
+            self._tables.forget_names(table, self._group, self._key)
+        named = self._tables.named(table, self._group, self._key)
         ids = dict.fromkeys(xid for _, text in named for xid in text.split(","))
         return row, list(ids), [sequence for sequence, _ in named]
 
     def names_gone(self) -> bool:
         """Whether the rows that an earlier run of the group had in the transaction table are gone."""
-        return not checkpoint_sql.has_names(self._connection, self._checkpoint_table, self._group, self._key)
+        return not self._tables.has_names(self._checkpoint_table, self._group, self._key)
 
     def threads_gone(self, keys: Mapping[str, int]) -> list[str]:
         """The names of those threads, given with their keys, that have no row."""
         table = self._checkpoint_table
-        return [name for name, key in keys.items() if checkpoint_sql.read(self._connection, table, name, key) is None]
+        return [name for name, key in keys.items() if self._tables.read(table, name, key) is None]
 
     def save(self, state: WatermarkState) -> None:
         """Move the row and remove the names that it has passed, in one transaction."""
-        table, connection = self._checkpoint_table, self._connection
-        low = state.low
-        columns = to_columns(low._replace(same_csn=fitting_ids(low.same_csn, state.applied)))
-        upper, last = state.high
-        columns = columns._replace(
-            log_csn=str(upper) if upper is not None else columns.log_csn, log_xid=last[:128] or None
-        )
-        sets = ", ".join(f"{name} = %s" for name in Columns._fields)
-        where, mine = "WHERE group_name = %s AND group_key = %s", [self._group.upper(), self._key]
-        with checkpoint_sql.transaction(connection):
-            text = f"UPDATE {quote_table(table)} SET {sets}, last_update_ts = UTC_TIMESTAMP(6) {where}"
-            execute(connection, text, [*columns, *mine])
-            if int(execute(connection, "SELECT ROW_COUNT()")[0][0]) != 1:
-                raise row_gone(self._group, table)
-            if state.finished:
-                beside = quote_table(transaction_table(table))
-                text = f"DELETE FROM {beside} {where} AND log_cmplt_xids_seq IN %s"
-                execute(connection, text, [*mine, list(state.finished)])
+        self._tables.advance(self._checkpoint_table, self._group, self._key, state)
         self._commits += 1
 
     def _prepare_row(self, table: TableName) -> None:
         if self._setup.kind is ReplicatKind.PARALLEL:
-            checkpoint_sql.require_both(self._connection, table)
+            self._tables.require_both(table)
         super()._prepare_row(table)
 
     @property

@@ -27,6 +27,12 @@ def user_tables(connection: Connection[Any]) -> list[TableName]:
     return [TableName(owner, name) for owner, name in rows]
 
 
+def table_exists(connection: Connection[Any], table: TableName) -> bool:
+    """Whether a table exists, as the login may see it."""
+    text = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    return bool(execute(connection, text, [*table]))
+
+
 def matches(name: TableName, pattern: str) -> bool:
     """Whether a pattern such as ``schema.*`` takes a table. A pattern that is not valid takes none."""
     try:

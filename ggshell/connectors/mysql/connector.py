@@ -56,9 +56,9 @@ class MysqlConnector(Connector):
         return parse_login(login).files(home)
 
     def checkpoint_script(self, table: str) -> str:
-        from ggshell.connectors.mysql.checkpoint_sql import script
+        from ggshell.connectors.mysql.checkpoint_sql import MysqlCheckpointTables
 
-        return script(table)
+        return MysqlCheckpointTables.script(table)
 
     def type_tables(self) -> tuple[KindPairs, ...]:
         from ggshell.connectors.mysql.types import FROM_MARIADB, FROM_POSTGRESQL

@@ -24,9 +24,9 @@ from ggshell.connectors.heartbeat_tables import (
     purge_change,
 )
 from ggshell.connectors.mysql import heartbeat_sql as sql
-from ggshell.connectors.mysql.checkpoint_sql import exists, transaction
+from ggshell.connectors.mysql.catalog import table_exists
 from ggshell.connectors.mysql.login import parse_login
-from ggshell.connectors.mysql.session import connect, execute
+from ggshell.connectors.mysql.session import connect, execute, transaction
 from ggshell.connectors.mysql.statements import quote_table
 from ggshell.durations import DAY
 from ggshell.errors import ConflictError, GgsError, NotFoundError, ParameterError
@@ -281,7 +281,7 @@ class MysqlHeartbeatTables(NamedTuple):
         return quote_table(self.names.history).replace("%", "%%")
 
     def _has(self, table: TableName) -> bool:
-        return exists(self.connection, table)
+        return table_exists(self.connection, table)
 
     def _begin_sending(self, frequency: Decimal, made: list[ChangedObject]) -> None:
         """Set up what a database that sends heartbeats needs: the first heartbeat, and the update job."""
@@ -329,11 +329,11 @@ class MysqlHeartbeats:
 
     def run(self) -> float | None:
         with self._connected() as tables:
-            return tables.run_jobs() if exists(tables.connection, self._names.heartbeat) else ABSENT_SECONDS
+            return tables.run_jobs() if table_exists(tables.connection, self._names.heartbeat) else ABSENT_SECONDS
 
     def lags(self) -> tuple[list[Lag], float]:
         with self._connected() as tables:
-            if not exists(tables.connection, self._names.heartbeat):
+            if not table_exists(tables.connection, self._names.heartbeat):
                 return [], USUAL_FREQUENCY
             return tables.lags(), float(tables.state().settings.frequency) or USUAL_FREQUENCY
 

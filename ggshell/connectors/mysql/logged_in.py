@@ -58,10 +58,9 @@ class MysqlLogin(LoggedIn):
 
     @contextmanager
     def checkpoint_tables(self) -> Iterator[CheckpointTables]:
-        from ggshell.connectors.checkpoint_tables import SqlCheckpointTables
-        from ggshell.connectors.mysql import checkpoint_sql
+        from ggshell.connectors.mysql.checkpoint_sql import MysqlCheckpointTables
 
-        yield SqlCheckpointTables(checkpoint_sql, self.connection)
+        yield MysqlCheckpointTables(self.connection)
 
     def table_logging(self) -> TableLogging:
         from ggshell.connectors.mysql.table_logging import MysqlTableLogging

@@ -156,6 +156,18 @@ def execute(connection: Connection[Any], statement: str, parameters: Any = None)
         return list(cursor.fetchall())
 
 
+@contextlib.contextmanager
+def transaction(connection: Connection[Any]) -> Iterator[None]:
+    """A transaction: all changes of rows within it are made, or none. The server commits each DDL statement at once."""
+    execute(connection, "BEGIN")
+    try:
+        yield
+    except BaseException:
+        execute(connection, "ROLLBACK")
+        raise
+    execute(connection, "COMMIT")
+
+
 def variables(connection: Connection[Any], *names: str) -> dict[str, str]:
     """Return global variables of the server by their lower-case names; one that the server does not have is absent."""
     wanted = ", ".join("%s" for _ in names)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.mysql import checkpoint_sql
 from ggshell.connectors.mysql.apply_wire import ONE_ROW, ApplyPipeline, ApplyStep
+from ggshell.connectors.mysql.checkpoint_sql import MysqlCheckpointTables
 from ggshell.connectors.mysql.column_text import raw_values, source_columns
 from ggshell.connectors.mysql.ddl_execution import NOT_SUPPORTED, DdlExecution
 from ggshell.connectors.mysql.link import enter
@@ -125,7 +126,7 @@ class MysqlTarget:
     def checkpoint(self) -> CheckpointRow | None:
         if self._table is None:
             return None
-        return checkpoint_sql.read(self._connection, self._table, self._group, self._key)
+        return self._tables.read(self._table, self._group, self._key)
 
     def await_appliers(self) -> None:
         """Wait until no applier of the group's parallel Replicat is left. Raises ConflictError when one does not end."""
@@ -141,12 +142,12 @@ class MysqlTarget:
         row = self.checkpoint()
         if self._table is None or row is None:
             return []
-        return checkpoint_sql.applied_above(self._connection, self._table, self._group, self._key, row.csn)
+        return self._tables.applied_above(self._table, self._group, self._key, row.csn)
 
     def move(self, position: TrailPosition) -> None:
         """Continue from another position of the trail. Transactions already applied are skipped there."""
         if self._table is not None:
-            checkpoint_sql.move(self._connection, self._table, self._group, self._key, position)
+            self._tables.move(self._table, self._group, self._key, position)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         most = self._limits.queue_rows or STREAM_ROWS
@@ -237,10 +238,10 @@ class MysqlTarget:
         return refused
 
     def _begun_ddl(self, table: TableName) -> str:
-        return checkpoint_sql.begun_ddl(self._connection, table, self._group, self._key)
+        return self._tables.begun_ddl(table, self._group, self._key)
 
     def _begin_ddl(self, table: TableName, text: str) -> None:
-        checkpoint_sql.begin_ddl(self._connection, table, self._group, self._key, text)
+        self._tables.begin_ddl(table, self._group, self._key, text)
 
     def forget_tables(self) -> None:
         self._statements.clear()
@@ -311,6 +312,7 @@ class MysqlTarget:
     def _connect(self) -> None:
         self._connection: Connection[Any] = connect(self._login, program=self._program, applies=True)
         self._link = enter(self._connection, self._login)
+        self._tables = MysqlCheckpointTables(self._connection)
         self._statements: dict[int, MysqlStatements] = {}
         self._emptied: set[TableName] = set()
         self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = self._has_rows = False
@@ -354,12 +356,12 @@ class MysqlTarget:
         if self._has_row and self.checkpoint() is None:
             raise row_gone(self._group, table, self._file_says)
         begin, home = self._setup.begin, str(self._setup.home)
-        self.found = not checkpoint_sql.insert(self._connection, table, self._group, self._key, begin, home)
+        self.found = not self._tables.insert(table, self._group, self._key, begin, home)
         self._has_row, self._file_says = True, None
 
     def _require_tables(self, table: TableName) -> None:
         """Raise NotFoundError unless the tables for the position exist."""
-        checkpoint_sql.require(self._connection, table)
+        self._tables.require(table)
 
     def _statements_of(self, mapping: TableMapping) -> MysqlStatements:
         # Keyed by identity: hashing a mapping would read all its columns. The statements keep the mapping alive.

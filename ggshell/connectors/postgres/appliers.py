@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ggshell.connectors.postgres import applier_session, checkpoint_sql, session, shapes
+from ggshell.connectors.postgres import applier_session, shapes
 from ggshell.connectors.postgres.apply_wire import ApplyStep
 from ggshell.connectors.postgres.target import PostgresTarget
 from ggshell.connectors.target_setup import TargetSetup
@@ -22,10 +22,7 @@ from ggshell.home.checkpoint import ReplicatKind
 from ggshell.pipeline.apply.applier import Turns
 from ggshell.pipeline.apply.checkpoint_table import (
     applied_by_appliers,
-    fitting_ids,
     id_parts,
-    row_gone,
-    to_columns,
     transaction_table,
 )
 from ggshell.pipeline.apply.target import (
@@ -40,9 +37,7 @@ from ggshell.pipeline.apply.watermarks import WatermarkState
 from ggshell.types import TableName, postgres_literal, quote_table
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    import psycopg
+    pass
 
 
 class ApplierTarget(PostgresTarget):
@@ -137,7 +132,7 @@ class ApplierTarget(PostgresTarget):
         self._require_tables(table)
 
     def _require_tables(self, table: TableName) -> None:
-        checkpoint_sql.require_both(self._idle(), table)
+        self._tables.require_both(table)
 
     @property
     def _origin_name(self) -> str:
@@ -156,67 +151,38 @@ class WatermarkTarget(PostgresTarget):
 
         Raises ConflictError when such an applier does not end.
         """
-        connection, table = self._idle(), self._checkpoint_table
+        table = self._checkpoint_table
         self.await_appliers()
-        checkpoint_sql.names_begin(connection, table, self._group, self._key)
-        row = checkpoint_sql.read(connection, table, self._group, self._key) or self._begin
+        self._tables.names_begin(table, self._group, self._key)
+        row = self._tables.read(table, self._group, self._key) or self._begin
         if not self.found:  # the row is new, so names left by an older row are below it
-            checkpoint_sql.forget_names(connection, table, self._group, self._key)
-        found = session.execute(
-            connection,
-            f"SELECT log_cmplt_xids_seq, log_cmplt_xids FROM {_transaction_table(table)}"
-            " WHERE group_name = %s AND group_key = %s",
-            [self._group.upper(), self._key],
-        )
-        named = [(int(sequence), text) for sequence, text in found if text]
+            self._tables.forget_names(table, self._group, self._key)
+        named = self._tables.named(table, self._group, self._key)
         ids = dict.fromkeys(xid for _, text in named for xid in text.split(","))
         return row, list(ids), [sequence for sequence, _ in named]
 
     def names_gone(self) -> bool:
         """Whether the rows that an earlier run of the group had in the transaction table are gone."""
-        return not checkpoint_sql.has_names(self._idle(), self._checkpoint_table, self._group, self._key)
+        return not self._tables.has_names(self._checkpoint_table, self._group, self._key)
 
     def threads_gone(self, keys: Mapping[str, int]) -> list[str]:
         """The names of those threads, given with their keys, that have no row."""
-        connection, table = self._idle(), self._checkpoint_table
-        return [name for name, key in keys.items() if checkpoint_sql.read(connection, table, name, key) is None]
+        table = self._checkpoint_table
+        return [name for name, key in keys.items() if self._tables.read(table, name, key) is None]
 
     def _require_tables(self, table: TableName) -> None:
-        checkpoint_sql.require_both(self._idle(), table)
+        self._tables.require_both(table)
 
     def save(self, state: WatermarkState) -> None:
         """Move the row and remove the names that it has passed, in one transaction."""
-        table, connection = self._checkpoint_table, self._idle()
+        table = self._checkpoint_table
         try:
-            self._save(connection, table, state)
+            self._tables.advance(table, self._group, self._key, state)
         except DatabaseError as error:
             if not isinstance(error, ConnectionLostError):
                 self._require_tables(table)
             raise
         self._commits += 1
-
-    def _save(self, connection: psycopg.Connection[Any], table: TableName, state: WatermarkState) -> None:
-        low = state.low
-        columns = to_columns(low._replace(same_csn=fitting_ids(low.same_csn, state.applied)))
-        upper, last = state.high
-        columns = columns._replace(
-            log_csn=str(upper) if upper is not None else columns.log_csn, log_xid=last[:128] or None
-        )
-        with session.transaction(connection):
-            moved = session.execute(
-                connection,
-                checkpoint_sql.set_columns(table),
-                [*columns, self._group.upper(), self._key],
-            )
-            if not moved:
-                raise row_gone(self._group, table)
-            if state.finished:
-                session.execute(
-                    connection,
-                    f"DELETE FROM {_transaction_table(table)} WHERE group_name = %s AND group_key = %s"
-                    " AND log_cmplt_xids_seq = ANY(%s)",
-                    [self._group.upper(), self._key, list(state.finished)],
-                )
 
     @property
     def _checkpoint_table(self) -> TableName:

@@ -58,9 +58,9 @@ class PostgresConnector(Connector):
         return files_of(home, login)
 
     def checkpoint_script(self, table: str) -> str:
-        from ggshell.connectors.postgres.checkpoint_sql import script
+        from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 
-        return script(table)
+        return PostgresCheckpointTables.script(table)
 
     def type_tables(self) -> tuple[KindPairs, ...]:
         from ggshell.connectors.postgres.types import FROM_MARIADB

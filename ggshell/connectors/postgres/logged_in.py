@@ -67,10 +67,9 @@ class PostgresLogin(LoggedIn):
         return PostgresHeartbeatTables(self.connection, names)
 
     def checkpoint_tables(self) -> AbstractContextManager[CheckpointTables]:
-        from ggshell.connectors.checkpoint_tables import SqlCheckpointTables
-        from ggshell.connectors.postgres import checkpoint_sql
+        from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 
-        return nullcontext(SqlCheckpointTables(checkpoint_sql, self.connection))
+        return nullcontext(PostgresCheckpointTables(self.connection))
 
     def comparison(self) -> ComparedDatabase:
         from ggshell.connectors.postgres.compare_side import PostgresComparison

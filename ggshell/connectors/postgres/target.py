@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ggshell.connectors.postgres import applier_session, checkpoint_sql, session, shapes
 from ggshell.connectors.postgres.apply_steps import MOST_ROWS, StepMaker
 from ggshell.connectors.postgres.apply_wire import ApplyPipeline, ApplyStep
+from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.connectors.postgres.ddl_execution import DdlExecution
 from ggshell.connectors.postgres.ddl_outside import OutsideStatement, outside_statement
 from ggshell.connectors.postgres.target_tables import fetch_row, target_table
@@ -146,7 +147,7 @@ class PostgresTarget:
     def checkpoint(self) -> CheckpointRow | None:
         if self._table is None:
             return None
-        return checkpoint_sql.read(self._idle(), self._table, self._group, self._key)
+        return self._tables.read(self._table, self._group, self._key)
 
     def await_appliers(self) -> None:
         """Wait until no applier of the group's parallel Replicat is left.
@@ -160,12 +161,12 @@ class PostgresTarget:
         row = self.checkpoint()
         if self._table is None or row is None:
             return []
-        return checkpoint_sql.applied_above(self._idle(), self._table, self._group, self._key, row.csn)
+        return self._tables.applied_above(self._table, self._group, self._key, row.csn)
 
     def move(self, position: TrailPosition) -> None:
         """Continue from another position of the trail. Transactions already applied are skipped there."""
         if self._table is not None:
-            checkpoint_sql.move(self._idle(), self._table, self._group, self._key, position)
+            self._tables.move(self._table, self._group, self._key, position)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         rows = self._limits.queue_rows
@@ -398,13 +399,13 @@ class PostgresTarget:
 
     def _require_tables(self, table: TableName) -> None:
         """Raise NotFoundError unless the tables for the position exist. All results must have arrived."""
-        checkpoint_sql.require(self._idle(), table)
+        self._tables.require(table)
 
     def _prepare_row(self, table: TableName) -> None:
         self._require_tables(table)
-        if self._has_row and checkpoint_sql.read(self._connection, table, self._group, self._key) is None:
+        if self._has_row and self._tables.read(table, self._group, self._key) is None:
             raise row_gone(self._group, table, self._file_says)
-        self.found = not checkpoint_sql.insert(self._connection, table, self._group, self._key, self._begin, self._home)
+        self.found = not self._tables.insert(table, self._group, self._key, self._begin, self._home)
         self._has_row, self._file_says = True, None
 
     def _prepare_session(self) -> None:
@@ -443,6 +444,11 @@ class PostgresTarget:
         """The connection in a state in which psycopg can run statements. All results must have arrived."""
         self._wire.leave()
         return self._connection
+
+    @property
+    def _tables(self) -> PostgresCheckpointTables:
+        """The checkpoint tables. All results must have arrived."""
+        return PostgresCheckpointTables(self._idle())
 
     def _forget(self) -> None:
         self._steps: list[ApplyStep] = []

@@ -9,7 +9,8 @@ from typing import Any
 from pipeline.apply.hand_made import BEGIN
 
 from ggshell.clock import Clock
-from ggshell.connectors.duckdb import checkpoint_sql, session
+from ggshell.connectors.duckdb import session
+from ggshell.connectors.duckdb.checkpoint_sql import DuckCheckpointTables
 from ggshell.connectors.duckdb.target import GATHER_ROWS, DuckTarget
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
@@ -29,7 +30,7 @@ class DuckDBDeliveries:
         self.target: DuckTarget | None = None
         self.execute("CREATE TABLE t (id integer PRIMARY KEY, a varchar, b decimal(10, 2))")
         connection = session.connect(self.login)
-        checkpoint_sql.create(connection, CHECKPOINTS)
+        DuckCheckpointTables(connection).create(CHECKPOINTS)
         connection.close()
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:

@@ -22,7 +22,8 @@ from pipeline.apply.hand_made import (
 )
 
 from ggshell.clock import FakeClock
-from ggshell.connectors.duckdb import checkpoint_sql, session
+from ggshell.connectors.duckdb import session
+from ggshell.connectors.duckdb.checkpoint_sql import DuckCheckpointTables
 from ggshell.connectors.duckdb.session import target_table
 from ggshell.connectors.duckdb.target import GATHER_SECONDS, DuckTarget
 from ggshell.errors import ApplyError, ConflictError, DatabaseError, NotFoundError
@@ -305,32 +306,34 @@ def test_a_fraction_is_not_rounded_to_an_integer(deliveries: DuckDBDeliveries) -
 
 def test_an_incomplete_checkpoint_table_can_be_completed(tmp_path: Path) -> None:
     connection = session.connect(session.login_of(tmp_path / "target.duckdb"))
+    tables = DuckCheckpointTables(connection)
     try:
-        checkpoint_sql.create(connection, CHECKPOINTS)
+        tables.create(CHECKPOINTS)
         connection.execute("DROP TABLE checks_lox")
         with pytest.raises(ConflictError) as raised:
-            checkpoint_sql.create(connection, CHECKPOINTS)
+            tables.create(CHECKPOINTS)
         assert "UPGRADE CHECKPOINTTABLE" in str(raised.value.hint)
-        assert checkpoint_sql.upgrade(connection, CHECKPOINTS) == ["checks_lox"]
+        assert tables.upgrade(CHECKPOINTS) == ["checks_lox"]
         connection.execute("DROP TABLE checks")
-        checkpoint_sql.create(connection, CHECKPOINTS)
-        assert checkpoint_sql.groups(connection, CHECKPOINTS) == []
+        tables.create(CHECKPOINTS)
+        assert tables.groups(CHECKPOINTS) == []
     finally:
         connection.close()
 
 
 def test_an_upgrade_changes_tables_and_version_together(tmp_path: Path) -> None:
     connection = session.connect(session.login_of(tmp_path / "target.duckdb"))
+    tables = DuckCheckpointTables(connection)
     try:
-        checkpoint_sql.create(connection, CHECKPOINTS)
-        checkpoint_sql.insert(connection, CHECKPOINTS, "r", 1, CheckpointRow(TrailPosition(0, 0), None), "/home")
+        tables.create(CHECKPOINTS)
+        tables.insert(CHECKPOINTS, "r", 1, CheckpointRow(TrailPosition(0, 0), None), "/home")
         connection.execute("DROP TABLE checks_lox")
         connection.execute("ALTER TABLE checks DROP COLUMN log_bsn")
         connection.execute("ALTER TABLE checks RENAME COLUMN version TO edition")
         with pytest.raises(DatabaseError, match="version"):
-            checkpoint_sql.upgrade(connection, CHECKPOINTS)
-        assert not checkpoint_sql.exists(connection, transaction_table(CHECKPOINTS))
+            tables.upgrade(CHECKPOINTS)
+        assert not tables.exists(transaction_table(CHECKPOINTS))
         connection.execute("ALTER TABLE checks RENAME COLUMN edition TO version")
-        assert checkpoint_sql.upgrade(connection, CHECKPOINTS) == ["log_bsn", "checks_lox"]
+        assert tables.upgrade(CHECKPOINTS) == ["log_bsn", "checks_lox"]
     finally:
         connection.close()

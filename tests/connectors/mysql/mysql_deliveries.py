@@ -11,8 +11,9 @@ from mariadb_servers import execute, schema_of
 from pipeline.apply.hand_made import BEGIN
 
 from ggshell.clock import SystemClock
-from ggshell.connectors.mysql import checkpoint_sql, session
+from ggshell.connectors.mysql import session
 from ggshell.connectors.mysql.appliers import open_target
+from ggshell.connectors.mysql.checkpoint_sql import MysqlCheckpointTables
 from ggshell.connectors.mysql.target import MysqlTarget
 from ggshell.connectors.target_setup import TargetSetup
 from ggshell.home.checkpoint import ReplicatKind
@@ -35,7 +36,7 @@ class MysqlDeliveries:
         self.target: MysqlTarget | None = None
         self.execute("CREATE TABLE t (id int PRIMARY KEY, a varchar(100), b decimal(10, 2)) ENGINE = InnoDB")
         with closing(session.connect(login)) as connection:
-            checkpoint_sql.create(connection, self.table)
+            MysqlCheckpointTables(connection).create(self.table)
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
         return execute(self.login, *statements)

@@ -28,7 +28,7 @@ from processes import until
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.mysql.appliers import MysqlWatermarkTarget, open_target
-from ggshell.connectors.mysql.checkpoint_sql import begin_ddl, begun_ddl
+from ggshell.connectors.mysql.checkpoint_sql import MysqlCheckpointTables
 from ggshell.connectors.mysql.ddl_execution import DdlExecution
 from ggshell.connectors.mysql.ddl_text import ddl_text
 from ggshell.connectors.mysql.session import connect
@@ -305,10 +305,10 @@ def test_the_note_of_a_ddl_statement_is_not_one_of_the_transactions_of_appliers(
     ):
         assert isinstance(target, MysqlWatermarkTarget)
         target.start()
-        begin_ddl(connection, deliveries.table, "rep1", KEY, "a statement")
+        MysqlCheckpointTables(connection).begin_ddl(deliveries.table, "rep1", KEY, "a statement")
         _, ids, sequences = target.start()
         assert (ids, sequences) == ([], [])
-        assert begun_ddl(connection, deliveries.table, "rep1", KEY) == "a statement"
+        assert MysqlCheckpointTables(connection).begun_ddl(deliveries.table, "rep1", KEY) == "a statement"
 
 
 SWAP = "RENAME TABLE one TO tmp, two TO one, tmp TO two"
@@ -352,7 +352,7 @@ def test_a_statement_that_a_killed_replicat_has_noted_is_executed_once(
         state = DdlExecution(deliveries.target._connection, lambda: None).state(ddl, NoNames())
         mark = hashlib.sha256(encode_ddl(ddl)).hexdigest()
         with closing(connect(deliveries.login)) as connection:
-            begin_ddl(connection, deliveries.table, "rep1", KEY, f"{mark} {state}")
+            MysqlCheckpointTables(connection).begin_ddl(deliveries.table, "rep1", KEY, f"{mark} {state}")
     deliveries.start()
     assert deliveries.target.execute_outside(ddl, NoNames(), lambda _, text: told.append(text), again=True) is None
     assert [(name, deliveries.execute(f"SELECT id FROM {name}")[0][0]) for name in ("one", "two")] == AGAIN[statement]

@@ -25,6 +25,7 @@ from pipeline.apply.hand_made import (
 
 from ggshell.clock import FakeClock
 from ggshell.connectors.postgres import applier_session, checkpoint_sql, session
+from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, GgsError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import group_key
 from ggshell.pipeline.apply.counters import OperationCounters
@@ -134,7 +135,7 @@ def test_guarantee_3_the_checkpoint_row_has_the_position_after_the_last_row(repl
         done = expected[replicat.applied.csn.value - 1] if replicat.applied.csn is not None else 0
         assert replicat.applied.position == (TrailPosition(0, FIRST_RBA + done) if done else BEGIN)
         assert len(identities(replicats)) == done
-    row = checkpoint_sql.read(session.connect(replicats.dsn), CHECKPOINTS, "REP1", group_key("rep1", "/home"))
+    row = PostgresCheckpointTables(session.connect(replicats.dsn)).read(CHECKPOINTS, "REP1", group_key("rep1", "/home"))
     assert row == replicat.applied
 
 

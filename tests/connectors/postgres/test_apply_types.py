@@ -21,7 +21,8 @@ from pipeline.apply.hand_made import (
     update_a,
 )
 
-from ggshell.connectors.postgres import apply_steps, checkpoint_sql, session
+from ggshell.connectors.postgres import apply_steps, session
+from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.errors import ApplyError
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import join_key_update
@@ -98,7 +99,7 @@ def wide(south: str) -> Iterator[Replicats]:
         connection.execute(EXTRA)
         connection.execute(f"CREATE TABLE wide (id integer PRIMARY KEY, big text, {names})")
         connection.execute(f"CREATE TABLE heap (id integer, big text, {names})")
-        checkpoint_sql.create(connection, CHECKPOINTS)
+        PostgresCheckpointTables(connection).create(CHECKPOINTS)
     made = Replicats(south)
     yield made
     made.close()
@@ -163,7 +164,7 @@ def test_every_type_identifies_the_row_of_a_table_without_a_key(wide: Replicats)
 def test_equal_numbers_in_different_notation_are_different_rows_without_a_key(south: str) -> None:
     with session.connect(south) as connection:
         connection.execute("CREATE TABLE n (v numeric) ; INSERT INTO n VALUES (1.0), (1.00)")
-        checkpoint_sql.create(connection, CHECKPOINTS)
+        PostgresCheckpointTables(connection).create(CHECKPOINTS)
     table = TableDefinition(TableName("hr", "n"), (Column("v", "numeric"),), ())
     replicats = Replicats(south)
     run(replicats, [Row(table, IoType.DELETE, image("1.00"))])
@@ -183,7 +184,7 @@ def test_generated_and_identity_columns_partitions_and_unusual_names(south: str)
             connection.execute(
                 f"CREATE TABLE parts_{year} PARTITION OF parts FOR VALUES FROM ('{year}-01-01') TO ('{year + 1}-01-01')"
             )
-        checkpoint_sql.create(connection, CHECKPOINTS)
+        PostgresCheckpointTables(connection).create(CHECKPOINTS)
     odd = TableDefinition(
         TableName("hr", "Select"),
         (Column("id", "integer"), Column("From", "integer"), Column("twice", "integer")),
@@ -220,7 +221,7 @@ def numbered(south: str) -> Iterator[Replicats]:
                 f"CREATE TABLE {name} (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v text, long text)"
             )
         connection.execute("CREATE TABLE children (id integer REFERENCES parents ON DELETE CASCADE)")
-        checkpoint_sql.create(connection, CHECKPOINTS)
+        PostgresCheckpointTables(connection).create(CHECKPOINTS)
     made = Replicats(south)
     yield made
     made.close()
@@ -326,7 +327,7 @@ def test_random_histories_give_the_same_rows_by_every_method(
         monkeypatch.setattr(apply_steps, "BULK_ROWS", bulk_rows)
         with session.connect(south) as connection:
             connection.execute("TRUNCATE t; DROP TABLE IF EXISTS ggs_checkpoint, ggs_checkpoint_lox")
-            checkpoint_sql.create(connection, CHECKPOINTS)
+            PostgresCheckpointTables(connection).create(CHECKPOINTS)
         replicats = Replicats(south)
         replicat = replicats.start(group=group, limit=limit)
         for batch in trail(transactions, rng.choice([3, 17, 100])):

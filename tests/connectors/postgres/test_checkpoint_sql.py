@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ggshell.connectors.postgres import checkpoint_sql, session
+from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.errors import ConflictError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import group_key
 from ggshell.pipeline.apply.target import CheckpointRow
@@ -32,7 +33,8 @@ EXPECTED = [
 
 def test_both_tables_are_created_with_the_columns_that_tools_know(south: str) -> None:
     with session.connect(south) as connection:
-        checkpoint_sql.create(connection, TABLE)
+        tables = PostgresCheckpointTables(connection)
+        tables.create(TABLE)
         found = connection.execute(
             "SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute"
             " WHERE attrelid = 'public.\"Chk\"'::regclass AND attnum > 0 ORDER BY attnum"
@@ -47,76 +49,81 @@ def test_both_tables_are_created_with_the_columns_that_tools_know(south: str) ->
             "PRIMARY KEY (group_name, group_key, log_cmplt_csn, log_cmplt_xids_seq)",
         }
         with pytest.raises(ConflictError, match="already exists"):
-            checkpoint_sql.create(connection, TABLE)
+            tables.create(TABLE)
 
 
 def test_an_incomplete_checkpoint_table_can_be_completed(south: str) -> None:
     with session.connect(south) as connection:
-        checkpoint_sql.create(connection, TABLE)
+        tables = PostgresCheckpointTables(connection)
+        tables.create(TABLE)
         connection.execute('DROP TABLE "Chk_lox"')
         with pytest.raises(ConflictError) as raised:
-            checkpoint_sql.create(connection, TABLE)
+            tables.create(TABLE)
         assert "UPGRADE CHECKPOINTTABLE" in str(raised.value.hint)
-        assert checkpoint_sql.upgrade(connection, TABLE) == ["Chk_lox"]
+        assert tables.upgrade(TABLE) == ["Chk_lox"]
         connection.execute('DROP TABLE "Chk"')
-        checkpoint_sql.create(connection, TABLE)
-        assert checkpoint_sql.groups(connection, TABLE) == []
+        tables.create(TABLE)
+        assert tables.groups(TABLE) == []
 
 
 def test_rows_are_inserted_once_read_listed_and_cleaned_up(south: str) -> None:
     with session.connect(south) as connection:
-        checkpoint_sql.create(connection, TABLE)
-        assert checkpoint_sql.read(connection, TABLE, "rep1", 5) is None
-        checkpoint_sql.insert(connection, TABLE, "rep1", 5, ROW, "/home")
-        checkpoint_sql.insert(connection, TABLE, "rep1", 5, ROW._replace(csn=Csn(1)), "/home")
-        checkpoint_sql.insert(connection, TABLE, "rep1", 6, ROW, "/other")
-        assert checkpoint_sql.read(connection, TABLE, "REP1", 5) == ROW
-        assert [row[:3] for row in checkpoint_sql.groups(connection, TABLE)] == [
+        tables = PostgresCheckpointTables(connection)
+        tables.create(TABLE)
+        assert tables.read(TABLE, "rep1", 5) is None
+        tables.insert(TABLE, "rep1", 5, ROW, "/home")
+        tables.insert(TABLE, "rep1", 5, ROW._replace(csn=Csn(1)), "/home")
+        tables.insert(TABLE, "rep1", 6, ROW, "/other")
+        assert tables.read(TABLE, "REP1", 5) == ROW
+        assert [row[:3] for row in tables.groups(TABLE)] == [
             ("REP1", 5, str(Csn(77))),
             ("REP1", 6, str(Csn(77))),
         ]
-        checkpoint_sql.replace(connection, TABLE, "rep1", 5, ROW._replace(csn=Csn(3)), "/home")
-        row = checkpoint_sql.read(connection, TABLE, "rep1", 5)
+        tables.replace(TABLE, "rep1", 5, ROW._replace(csn=Csn(3)), "/home")
+        row = tables.read(TABLE, "rep1", 5)
         assert row is not None
         assert row.csn == Csn(3)
-        assert checkpoint_sql.cleanup(connection, TABLE, "rep1", 6) == 1
-        assert checkpoint_sql.cleanup(connection, TABLE, "rep1") == 1
-        assert checkpoint_sql.cleanup(connection, TABLE, "rep1") == 0
+        assert tables.cleanup(TABLE, "rep1", 6) == 1
+        assert tables.cleanup(TABLE, "rep1") == 1
+        assert tables.cleanup(TABLE, "rep1") == 0
 
 
 def test_both_forms_of_the_update_write_the_same_values(south: str) -> None:
     with session.connect(south) as connection:
-        checkpoint_sql.create(connection, TABLE)
+        tables = PostgresCheckpointTables(connection)
+        tables.create(TABLE)
         for key in (1, 2):
-            checkpoint_sql.insert(connection, TABLE, "r", key, CheckpointRow(TrailPosition(0, 0), None), "/")
+            tables.insert(TABLE, "r", key, CheckpointRow(TrailPosition(0, 0), None), "/")
         connection.execute(checkpoint_sql.update_literally(TABLE, ROW, "r", 1))
         pgconn = connection.pgconn
         result = pgconn.exec_params(
             checkpoint_sql.update_text(TABLE).encode(), checkpoint_sql.update_values(ROW, "r", 2)
         )
         assert result.error_message == b""
-        assert checkpoint_sql.read(connection, TABLE, "r", 1) == ROW
-        assert checkpoint_sql.read(connection, TABLE, "r", 2) == ROW
+        assert tables.read(TABLE, "r", 1) == ROW
+        assert tables.read(TABLE, "r", 2) == ROW
         gone = pgconn.exec_(checkpoint_sql.update_literally(TABLE, ROW, "r", 3).encode())
         assert b"division by zero" in gone.error_message
 
 
 def test_upgrade_adds_the_columns_that_an_older_table_does_not_have(south: str) -> None:
     with session.connect(south) as connection:
-        checkpoint_sql.create(connection, TABLE)
-        assert checkpoint_sql.upgrade(connection, TABLE) == []
+        tables = PostgresCheckpointTables(connection)
+        tables.create(TABLE)
+        assert tables.upgrade(TABLE) == []
         connection.execute('ALTER TABLE "Chk" DROP log_bsn, DROP log_cmplt_xids; DROP TABLE "Chk_lox"')
-        assert checkpoint_sql.upgrade(connection, TABLE) == ["log_bsn", "log_cmplt_xids", "Chk_lox"]
-        assert checkpoint_sql.upgrade(connection, TABLE) == []
+        assert tables.upgrade(TABLE) == ["log_bsn", "log_cmplt_xids", "Chk_lox"]
+        assert tables.upgrade(TABLE) == []
 
 
 def test_drop_removes_both_tables_and_names_a_missing_one(south: str) -> None:
     with session.connect(south) as connection:
-        checkpoint_sql.create(connection, TABLE)
-        checkpoint_sql.drop(connection, TABLE)
+        tables = PostgresCheckpointTables(connection)
+        tables.create(TABLE)
+        tables.drop(TABLE)
         with pytest.raises(NotFoundError, match="Chk"):
-            checkpoint_sql.drop(connection, TABLE)
-        checkpoint_sql.create(connection, TABLE)
+            tables.drop(TABLE)
+        tables.create(TABLE)
 
 
 def test_the_key_of_a_group_depends_on_its_home_but_not_on_letter_case() -> None:

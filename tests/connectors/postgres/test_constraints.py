@@ -11,8 +11,9 @@ import pytest
 from batches import Row, Tx
 from pipeline.apply.hand_made import BEGIN, CHECKPOINTS, Replicats, image, trail
 
-from ggshell.connectors.postgres import checkpoint_sql, session
+from ggshell.connectors.postgres import session
 from ggshell.connectors.postgres.appliers import ApplierTarget
+from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.connectors.postgres.target import PostgresTarget
 from ggshell.errors import ApplyError, DatabaseError
 from ggshell.parameters.loading import load_replicat
@@ -96,7 +97,7 @@ def test_the_error_for_a_foreign_key_offers_both_options(start_delivery: StartDe
 
 def test_a_user_who_may_not_suppress_triggers_is_shown_the_required_grant(south: str) -> None:
     with session.connect(south) as connection:
-        checkpoint_sql.create(connection, CHECKPOINTS)
+        PostgresCheckpointTables(connection).create(CHECKPOINTS)
         connection.execute("DO $$ BEGIN CREATE ROLE plain LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
         connection.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO plain")
     plain = psycopg.conninfo.make_conninfo(south, user="plain")

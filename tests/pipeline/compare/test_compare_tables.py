@@ -15,7 +15,8 @@ from ggshell.cli.main import main
 from ggshell.cli.options import Options
 from ggshell.cli.session import Session
 from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
-from ggshell.connectors.postgres import checkpoint_sql, heartbeat
+from ggshell.connectors.postgres import heartbeat
+from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.connectors.postgres.compare_side import PostgresComparison
 from ggshell.connectors.postgres.describe import resolve
 from ggshell.connectors.postgres.repair import script
@@ -411,7 +412,7 @@ def test_a_table_that_cannot_be_read_does_not_end_the_comparison_of_the_others(f
 
 def test_heartbeat_and_checkpoint_tables_are_excluded_in_any_schema(filled: tuple[str, str]) -> None:
     databases = PostgresComparison(connect(filled[0])), PostgresComparison(connect(filled[1]))
-    checkpoint_sql.create(databases[0].connection, TableName("shop", "progress"))
+    PostgresCheckpointTables(databases[0].connection).create(TableName("shop", "progress"))
     heartbeat.add(databases[0].connection, HeartbeatNames("shop"), HeartbeatTableSettings())
     pairs = table_pairs(databases, ["*.*"], "")
     assert [str(source) for source, _ in pairs] == ['shop."Order %lines"', "shop.orders", "shop.plain"]

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from ggshell.clock import FakeClock, SystemClock
 from ggshell.connectors.heartbeat_tables import HeartbeatTableSettings
-from ggshell.connectors.postgres import checkpoint_sql, heartbeat, session, slot
+from ggshell.connectors.postgres import heartbeat, session, slot
+from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.connectors.postgres.log import CapturedRows, PostgresLog, SlotStart
 from ggshell.connectors.postgres.target import PostgresTarget
 from ggshell.pipeline.apply.delivery import Delivery
@@ -49,7 +50,7 @@ class DeploymentEnd:
         with session.connect(dsn) as connection:
             connection.execute("CREATE SCHEMA ggadmin")
             heartbeat.add(connection, NAMES, HeartbeatTableSettings())
-            checkpoint_sql.create(connection, CHECKPOINTS)
+            PostgresCheckpointTables(connection).create(CHECKPOINTS)
             self.name = connection.info.dbname
             self._start = slot.register(connection, self.name)
             self._after = Csn(0)
