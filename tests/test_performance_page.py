@@ -62,7 +62,7 @@ def test_only_whole_runs_on_an_idle_machine_are_judged(page: Any) -> None:
     run = Run("2 cores", "abc", Load(0.0, 0.0), Load(1.0, 0.1), False, (figure,))
     judged = page.page({"memory": run})
     assert "0 of 1 goals are reached" in judged
-    assert "- Memory, Extract, beside the limit: 0.50, goal 1" in judged
+    assert "- Memory, Extract, compared with the limit: 0.50, goal 1" in judged
     for unjudged in (run._replace(quick=True), run._replace(before=Load(3.0, 1.5))):
         text = page.page({"memory": unjudged})
         assert "0 of 0 goals are reached." in text

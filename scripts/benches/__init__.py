@@ -1,1 +1,1 @@
-"""The benches: every figure beside its peer, measured in the same run, alternating, median of at least three."""
+"""The benches: every figure compared with its peer, measured in the same run, alternating, median of at least three."""

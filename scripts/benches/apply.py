@@ -1,8 +1,8 @@
 """``apply``: what the kinds of Replicat are good for, and what exactly-once costs.
 
-Parallel beside classic on a target where the commit of each row takes 1 ms (a deferred trigger that sleeps, as a distant or
-busy database would); the same without that, to show what parallelism costs where there is nothing to gain; the checkpoint
-table beside none; and COLMAP with two functions beside no mapping.
+Parallel compared with classic on a target where the commit of each row takes 1 ms (a deferred trigger that sleeps, as a
+distant or busy database would); the same without that, to show what parallelism costs where there is nothing to gain;
+the checkpoint table compared with none; and COLMAP with two functions compared with no mapping.
 """
 
 from __future__ import annotations

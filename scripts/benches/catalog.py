@@ -15,8 +15,8 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
     ),
     "apply": (
         "Kinds of Replicat",
-        "Parallel beside classic, on targets where commits wait and where they do not; the cost of the checkpoint table; and"
-        " the cost of COLMAP with two functions.",
+        "Parallel compared with classic, on targets where commits wait and where they do not; the cost of the"
+        " checkpoint table; and the cost of COLMAP with two functions.",
     ),
     "latency": (
         "Latency",
@@ -25,7 +25,8 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
     ),
     "startup": (
         "Statements from the command line",
-        "Each common statement with `-c`, in a new process, beside a small query of litecli. The slowest statement is judged.",
+        "Each common statement with `-c`, in a new process, compared with a small query of litecli. The slowest statement is"
+        " judged.",
     ),
     "lake_growth": (
         "Growing lake",
@@ -33,14 +34,18 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         " the smallest table.",
     ),
     "memory": ("Memory", "The largest resident memory while one large transaction passes through."),
-    "language": ("Offline check", "`ggshell check` of a long obey file, and its rate beside that of a shorter one."),
+    "language": (
+        "Offline check",
+        "`ggshell check` of a long obey file, and its rate compared with that of a shorter one.",
+    ),
     "heartbeat": (
         "Heartbeats",
         "Processor time of Manager, Extract, path and Replicat for a heartbeat every second, less that of the idle processes.",
     ),
     "ddl": (
         "DDL capture",
-        "The time that capture adds to a statement in the source, beside the same statement in a database without capture.",
+        "The time that capture adds to a statement in the source, compared with the same statement in a database without"
+        " capture.",
     ),
     "trail": (
         "Trail",
@@ -49,18 +54,18 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
     ),
     "spark": (
         "Queries",
-        "Large trails and lag archives, on Spark and beside DuckDB, and small queries, which need no Spark.",
+        "Large trails and lag archives, on Spark and on DuckDB, and small queries, which need no Spark.",
     ),
     "cluster": (
         "Executors",
-        "Queries about a trail and a lag archive of 10 GB each on Spark with two executors of one core, beside one of them; and"
-        " the time in which the driver divides the trail into tasks.",
+        "Queries about a trail and a lag archive of 10 GB each on Spark with two executors of one core, compared with one"
+        " executor; and the time in which the driver divides the trail into tasks.",
     ),
     "redo": ("Oracle redo", "Processor time of one process: SQL_REDO to columns, and a log to committed batches."),
     "recovery": (
         "Recovery",
-        "Extract is killed after a day of redo with one transaction open since its begin. Bounded Recovery beside reading the"
-        " log from that begin.",
+        "Extract is killed after a day of redo with one transaction open since its begin. Bounded Recovery compared with"
+        " reading the log from that begin.",
     ),
     "service": (
         "Service",
@@ -68,11 +73,12 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
     ),
     "path": (
         "Paths between homes",
-        "Trails sent over TLS to another home, beside a plain socket that copies the same files.",
+        "Trails sent over TLS to another home, compared with a plain socket that copies the same files.",
     ),
     "values": (
         "Large values",
-        "One row with a large value, from the commit in the source until it is visible in the target, beside psql copying it.",
+        "One row with a large value, from the commit in the source until it is visible in the target, compared with psql"
+        " copying it.",
     ),
     "growth": (
         "How cost grows",
@@ -82,7 +88,8 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
     "move": ("Moving a database", "The longest time in which no client could commit while a database was switched."),
     "compare": (
         "COMPARE",
-        "Two equal tables, beside the databases' own sums of row hashes, which one query in each computes at the same time.",
+        "Two equal tables, compared with the databases' own sums of row hashes, which one query in each computes at the"
+        " same time.",
     ),
     "mysql": (
         "MariaDB",
@@ -91,12 +98,13 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
     ),
     "lake": (
         "Lakes",
-        "Changes delivered to Delta and Iceberg tables: in an object store (a moto server on this machine) beside appends by"
-        " the libraries, in a folder beside a merge in Spark SQL that rewrites a Parquet table.",
+        "Changes delivered to Delta and Iceberg tables: in an object store (a moto server on this machine) compared with"
+        " appends by the libraries, in a folder compared with a merge in Spark SQL that rewrites a Parquet table.",
     ),
     "load": (
         "LOAD",
-        "A table beside table synchronization and a pipe between two psql; many tables with indexes beside pgcopydb.",
+        "A table compared with table synchronization and a pipe between two psql; many tables with indexes compared with"
+        " pgcopydb.",
     ),
 }
 """In the order in which they run and are shown."""

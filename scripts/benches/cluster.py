@@ -1,4 +1,5 @@
-"""``cluster``: queries about a trail and a lag archive of 10 GB each on two executors of Spark, beside one executor.
+"""``cluster``: queries about a trail and a lag archive of 10 GB each on two executors of Spark, compared with one
+executor.
 
 Each executor is a process with one core (``local-cluster``: a standalone cluster that the driver starts). And how long the
 driver needs to plan the query about the trail, before any executor reads from it.

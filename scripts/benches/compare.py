@@ -1,4 +1,5 @@
-"""``compare``: COMPARE of two equal tables, beside a sum of row hashes by one query in each database, both at once."""
+"""``compare``: COMPARE of two equal tables, compared with a sum of row hashes by one query in each database
+at the same time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""``ddl``: the time that capture adds to a DDL statement and to a row in the source, beside the same statements in a database
-without it. Both databases take turns statement by statement. The server does not sync its files: some statements wait for
-the disk at their commit, with and without capture, and what that takes differs by more than capture costs."""
+"""``ddl``: the time that capture adds to a DDL statement and to a row in the source, compared with the same statements
+in a database without it. Both databases take turns statement by statement. The server does not sync its files: some
+statements wait for the disk at their commit, with and without capture, and what that takes differs by more than capture
+costs."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
     return [
         less_is_better("ddl", "a statement, p50", "ms", [p50 for p50, _ in added], [LIMIT], "the limit", 1.0),
         less_is_better("ddl", "a statement, p95", "ms", [p95 for _, p95 in added], [LIMIT], "the limit", 1.0),
-        less_is_better("ddl", "the dearest kind of statement, p50", "ms", dearest, [LIMIT], "the limit", 1.0),
+        less_is_better("ddl", "the slowest kind of statement, p50", "ms", dearest, [LIMIT], "the limit", 1.0),
         less_is_better("ddl", "an INSERT, p50", "ms", [p50 for p50, _ in rows], [ROWS_LIMIT], "the limit", 1.0),
     ]
 

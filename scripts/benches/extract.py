@@ -1,4 +1,4 @@
-"""``extract``: rows a second from the slot to a durable trail, beside pg_recvlogical writing the same stream to nowhere.
+"""``extract``: rows a second from the slot to a durable trail, compared with pg_recvlogical, which discards the same stream.
 
 Every run reads a slot of its own, all of them made before the rows. Both sides are timed from the start of their
 walsender; ours ends when the trail's last byte is durable, the peer when it exits at the end position.
@@ -38,7 +38,7 @@ def _case(name: str, transactions: int, size: int, goal: float, rounds: int) -> 
             lambda number: rows / read_log(place, f"ext{number}", f"e{number}", end),
             lambda number: rows / _peer(place, f"peer{number}", end),
         )
-    return more_is_better("extract", name, "rows/s", ours, peer, "pg_recvlogical to nowhere", goal)
+    return more_is_better("extract", name, "rows/s", ours, peer, "pg_recvlogical, output discarded", goal)
 
 
 def read_log(place: Ground, group: str, trail: str, end: str) -> float:

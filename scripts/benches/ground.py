@@ -162,7 +162,7 @@ class Ground:
 
 
 def ggshell() -> str:
-    """The console script beside the running Python."""
+    """The console script next to the running Python."""
     return str(Path(sys.executable).with_name("ggshell"))
 
 

@@ -15,7 +15,7 @@ _NUMBERS = itertools.count()
 
 
 class Shape(NamedTuple):
-    """What passes: so many tables of so many columns beside the key, with so many rows each."""
+    """The size of a load: the number of tables, of columns besides the key, and of rows in each table."""
 
     tables: int
     columns: int

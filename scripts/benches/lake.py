@@ -1,4 +1,5 @@
-"""``lake``: changes delivered to Delta and Iceberg tables, beside the libraries' own appends and a merge written in Spark SQL.
+"""``lake``: changes delivered to Delta and Iceberg tables, compared with the libraries' own appends and a
+merge written in Spark SQL.
 
 The store is a moto server on this machine. Times begin when the delivery begins, so the start of Spark is not among them.
 """
@@ -89,7 +90,7 @@ def _figures(case: str, ours: list[Cost], theirs: list[Cost], peer: str, goal: f
 
 
 def _log(form: str, rows: int, rounds: int) -> list[Figure]:
-    """The log alone, beside appends of the same rows by the library of the form."""
+    """The log alone, compared with appends of the same rows by the library of the form."""
     ours, theirs = list[Cost](), list[Cost]()
     for number in range(rounds):
         lake = f"s3://bench/log-{form}-{number}"
@@ -168,7 +169,7 @@ def _lag(seconds: int) -> list[Figure]:
 
 
 def _merge(rows: int, rounds: int) -> list[Figure]:
-    """Current rows in a folder of this machine, beside the same merge in Spark SQL, which rewrites a Parquet table."""
+    """Current rows in a folder of this machine, compared with the same merge in Spark SQL, which rewrites a Parquet table."""
     figures, theirs = list[Figure](), [_merged_by_hand(rows) for _ in range(rounds)]
     for form in ("delta", "iceberg"):
         ours = list[Cost]()

@@ -1,5 +1,5 @@
-"""``language``: ``ggshell check`` of a long obey file, beside the time that it may take, and lines a second
-beside those of a tenth of its length."""
+"""``language``: ``ggshell check`` of a long obey file, compared with the time that it may take, and
+lines a second compared with those of a tenth of its length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD beside PostgreSQL's own table synchronization, a pipe between two psql, and pgcopydb, all in one run.
+"""LOAD compared with PostgreSQL's own table synchronization, a pipe between two psql, and pgcopydb, all in one run.
 
 One table: the target has the table with its primary key. Many tables: the target is empty, and definitions, indexes and
 statistics are part of the work. Memory is the sum of ggshell's processes (their private and shared pages, divided).

@@ -1,4 +1,4 @@
-"""``mysql``: Extract and Replicat with MariaDB at both ends, beside ``mariadb-binlog`` and MariaDB's own replica.
+"""``mysql``: Extract and Replicat with MariaDB at both ends, compared with ``mariadb-binlog`` and MariaDB's own replica.
 
 The columns are eleven of many types. Extract and ``mariadb-binlog --raw`` read the same log from the server. Replicat applies a
 finished trail; the replica, with four threads, applies the same log, which it has received before.
@@ -211,7 +211,7 @@ def _decoder(place: _Ground, begin: tuple[str, int], rows: int, rounds: int) -> 
 
 
 def _extract(place: _Ground, begin: tuple[str, int], rows: int, rounds: int) -> Figure:
-    """From the start of reading until the trail is durable, beside the server's own program, which writes to nowhere."""
+    """From the start of reading until the trail is durable; the peer is the server's own program, which discards its output."""
     end = place.log_end()
 
     def ours(number: int) -> float:
@@ -260,7 +260,7 @@ def _settled(place: _Ground, trail: str, rows: int) -> None:
 
 
 def _replicat(place: _Ground, case: str, rows: int, rounds: int, group: str, trail: str) -> Figure:
-    """The whole trail to an empty table, beside the replica's SQL threads, which have received the log before."""
+    """The whole trail to an empty table, compared with the replica's SQL threads, which have received the log before."""
     place.obey(f"START EXTRACT {group}")
     _settled(place, trail, rows)
     place.obey(f"STOP EXTRACT {group}")

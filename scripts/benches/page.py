@@ -61,7 +61,7 @@ def _verdict(runs: dict[str, Run]) -> list[str]:
 
 
 def _title(figure: Figure) -> str:
-    return f"{CATALOG[figure.bench][0]}, {figure.case}, beside {figure.peer_name}"
+    return f"{CATALOG[figure.bench][0]}, {figure.case}, compared with {figure.peer_name}"
 
 
 def _section(name: str, run: Run) -> str:

@@ -1,4 +1,4 @@
-"""``path``: trails from one home to another over TLS, beside plain sockets that copy the same files.
+"""``path``: trails from one home to another over TLS, compared with plain sockets that copy the same files.
 
 Every ratio is shown for each round; the worst round is judged. The time of a copy begins when the connection is ready and ends
 when the last byte is durable. Latency is that of the bench ``latency``, with and without a path in between.
@@ -150,7 +150,7 @@ def _seconds_a_byte(homes: TwoHomes) -> float:
 
 
 def _beside_extract(rounds: int, rows: int, ours: Sequence[float]) -> Figure:
-    """The path's rate beside the bytes a second that Extract writes from the slot."""
+    """The path's rate compared with the bytes a second that Extract writes from the slot."""
     with ground() as place:
         for number in range(rounds):
             place.extract(f"ext{number}", f"./dirdat/e{number}")
@@ -162,4 +162,4 @@ def _beside_extract(rounds: int, rows: int, ours: Sequence[float]) -> Figure:
             taken = read_log(place, f"ext{number}", f"e{number}", end)
             files = place.home.joinpath("dirdat").glob(f"e{number}?????????")
             peer.append(sum(each.stat().st_size for each in files) / taken / MB)
-    return more_is_better("path", "beside Extract", "MB/s", ours, peer, "Extract's trail", 1.0)
+    return more_is_better("path", "compared with Extract", "MB/s", ours, peer, "Extract's trail", 1.0)

@@ -1,4 +1,4 @@
-"""Latency with a path between Extract and Replicat, beside latency without one; both in each round."""
+"""Latency with a path between Extract and Replicat, compared with latency without one; both in each round."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def latency_figure(rounds: int, quick: bool) -> Figure:
             lambda _: _milliseconds(place, there, count, ["DISTPATH dp1"]),
             lambda _: _milliseconds(place, place, count, []),
         )
-    return less_is_better("path", "commit to visible, p50", "ms", ours, peer, "without a path", 0.67)
+    return less_is_better("path", "commit to visible, p50", "ms", ours, peer, "no path", 0.67)
 
 
 def _milliseconds(place: Ground, applying: Ground, count: int, between: list[str]) -> float:

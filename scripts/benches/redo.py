@@ -1,4 +1,4 @@
-"""``redo``: SQL_REDO to columns beside the 100,000 rows a second that it must do; a log to committed batches beside what
+"""``redo``: SQL_REDO to columns compared with the required 100,000 rows a second; a log to committed batches compared with what
 json.loads alone takes for the same lines. Seconds are those of this process's CPU: nothing is waited for."""
 
 from __future__ import annotations

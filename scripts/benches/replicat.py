@@ -1,4 +1,4 @@
-"""``replicat``: rows a second applied, beside PostgreSQL's own subscription applying the same load.
+"""``replicat``: rows a second applied, compared with PostgreSQL's own subscription applying the same load.
 
 Ours reads a finished trail; the peer reads a slot made before the rows. Both are timed from the start of their session
 on the target to the moment at which the last row is visible there.

@@ -1,7 +1,7 @@
 """``service``: answers of the REST API and of /metrics with 50 groups, what the service costs when idle, and slow clients.
 
 The limits are those that the project sets itself; there is no peer. Rates are per core of the service's processor time, so that
-the load generator beside it does not count.
+the load generator on the same machine does not count.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def run(rounds: int, quick: bool) -> list[Figure]:
         less_is_better("service", "/metrics, p99", "ms", [each.p99 for each in scrapes], [50.0], _LIMIT, 1.0),
         less_is_better("service", "idle", "% core", idle, [1.0], _LIMIT, 1.0),
         less_is_better("service", "memory", "MB", [size], [120.0], _LIMIT, 1.0),
-        less_is_better("service", "beside slow, p99", "ms", slow, [100.0], _LIMIT, 1.0),
+        less_is_better("service", "with slow clients, p99", "ms", slow, [100.0], _LIMIT, 1.0),
         less_is_better("service", "1 GB body", "MB read", refused, [2.0], _LIMIT, 1.0),
     ]
 

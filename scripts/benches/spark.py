@@ -1,4 +1,4 @@
-"""``spark``: queries about a large trail and a large lag archive, on Spark and beside DuckDB, over the same facts.
+"""``spark``: queries about a large trail and a large lag archive, on Spark and on DuckDB, over the same facts.
 
 A warm session on this machine's cores. The trail's peer is the same query to Spark over the same rows in Parquet; the lag
 archive's peer is DuckDB over the same files, with exact percentiles. And what a person waits for: the first small query,

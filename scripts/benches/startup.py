@@ -1,4 +1,4 @@
-"""``startup``: common statements, each with ``-c`` in a new process, beside ``litecli bench.db -e "select 1"``.
+"""``startup``: common statements, each with ``-c`` in a new process, compared with ``litecli bench.db -e "select 1"``.
 
 In a round, each statement and the peer run several times; the fastest run counts, because a start waits for nothing.
 """

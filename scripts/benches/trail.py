@@ -1,4 +1,5 @@
-"""``trail``: rows a second written, scanned as columns beside DuckDB reading the same rows from Parquet, and finding a place.
+"""``trail``: rows a second written, scanned as columns compared with DuckDB reading the same rows from
+Parquet, and finding a position.
 
 One thread each. The scan gives the rows' own columns as text, with CSN and operation, to whoever asks; DuckDB gives the same
 columns as Arrow.
@@ -159,5 +160,5 @@ def _finds(folder: Path, rows: int, rounds: int) -> list[Figure]:
         found.append(max(between - began, time.perf_counter() - between))
         if by_csn is None or by_csn != by_time:
             raise RuntimeError(f"CSN stands at {by_csn}, its time at {by_time}")
-    case = f"a place in {gigabytes:.1f} GB"
+    case = f"a position in {gigabytes:.1f} GB"
     return [less_is_better("trail", case, "s", found, [0.5], "the limit", 1.0)]

@@ -118,7 +118,7 @@ def shell(home: Path, *statements: str) -> str:
 
 @contextmanager
 def two_homes(source: Path | None = None) -> Iterator[TwoHomes]:
-    """A target home with a service, and a source home that trusts it (``source``: one that exists already)."""
+    """A target home with a service, and a source home that trusts it (``source``: one that already exists)."""
     folder = Path(tempfile.mkdtemp(prefix="ggshell-bench-"))
     origin, target = source or folder / "source", folder / "target"
     with socket.socket() as probe:

@@ -1,4 +1,5 @@
-"""``values``: one large value from the commit in the source to the target, beside psql copying the row between the servers."""
+"""``values``: one large value from the commit in the source to the target, compared with psql copying the row
+between the servers."""
 
 from __future__ import annotations
 
