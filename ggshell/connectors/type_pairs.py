@@ -46,11 +46,11 @@ def exact(source: str, target: str, *values: str) -> TypePair:
 
 _HEAD: Final = """# Types
 
-How values travel between kinds of databases. `scripts/types-page` writes this page from the code, and tests deliver
+How values are converted between kinds of databases. `scripts/types-page` writes this page from the code, and tests deliver
 examples of each row. The initial load and the log have the same text for each value.
 
-- *exact*: every value arrives as it is
-- *exact within limits*: a value beyond the limits is refused, by the name of its column
+- *exact*: every value arrives unchanged
+- *exact within limits*: a value beyond the limits is refused with a message that names the column
 - *exact, else NULL*: a value beyond the limits is NULL in the current table of a lake; the log of the lake has its text
 - *mapped text*: the column has the text that the table describes
 """
