@@ -64,7 +64,7 @@ class TimeLimit:
         After a database was silent for too long, the next waits are short.
         """
         if self._over.is_set():
-            return "the statement was canceled, because its client does not wait for it any more"
+            return "the statement was canceled because its client disconnected"
         now = self._clock.steady()
         if now >= self._end:
             return "it did not answer within the time limit of the request"

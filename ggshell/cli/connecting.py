@@ -97,7 +97,7 @@ def _completed(session: Session, given: StoredLogin) -> StoredLogin:
 
 
 def _asked(session: Session, user: str) -> str:
-    """Ask for a password. Raises UsageError if nobody can be asked."""
+    """Ask for a password. Raises UsageError if the process cannot prompt."""
     if session.ask is None or not session.interactive:
         raise UsageError(
             f"the password of {user} is required", hint=f"set {PASSWORD}, or store it with ADD CREDENTIALS"

@@ -30,7 +30,7 @@ class Session:
     """The state of one shell.
 
     ``actor``: who issues the statements, for ggserr.log; empty for the user of the operating system.
-    ``ask``: asks the user a question and returns the answer; None if nobody can be asked (batch). Its second argument
+    ``ask``: asks the user a question and returns the answer; None if it cannot prompt (batch). Its second argument
     says whether the input must be hidden.
     ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
     ``keeps_journal``: statements belong to a request to the service, which keeps the journal of its steps.

@@ -172,7 +172,7 @@ class Connection:
         if not isinstance(found, dict):
             raise HttpError(
                 502,
-                f"{self.url} answers with status {status}, but not as a service does",
+                f"{self.url} answers with status {status}, but is not a ggshell service",
                 code="GGS-00925",
                 hint="check the address",
             )

@@ -74,7 +74,7 @@ class DdlChoice:
             raise CaptureError(
                 f"the text of {described(statement)} cannot be determined",
                 code=UNDETERMINED,
-                hint="run the statement on the targets, and set DDLERROR DEFAULT IGNORE until the group is past it",
+                hint="run the statement on the targets, and set DDLERROR DEFAULT IGNORE until the group has processed it",
             )
         found = self._substitutions.of(statement, scope)
         self._report(found, scope, "is captured")

@@ -45,7 +45,7 @@ def load(
         with suppress(WaitingDdlError):
             return _load_once(source, target, request, pause, on_progress, part_bytes)
     raise WaitingDdlError(
-        "DDL of other sessions changes the tables of the source again and again",
+        "concurrent DDL keeps changing the source tables",
         hint="stop the DDL, then run LOAD again",
     )
 

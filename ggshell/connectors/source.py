@@ -32,7 +32,7 @@ class EventReport(Protocol):
 
 
 class SourceProcess(Protocol):
-    """The process that a source belongs to, as far as the source asks it."""
+    """The process that a source belongs to: the part of it that a source uses."""
 
     @property
     def home(self) -> Home: ...

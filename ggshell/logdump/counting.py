@@ -43,7 +43,7 @@ def count(
         pattern = Path(logtrail)
         paths = sorted(each for each in pattern.parent.glob(pattern.name) if each.is_file())
         if not paths:
-            raise NotFoundError(f"no file is called {logtrail}")
+            raise NotFoundError(f"file {logtrail} does not exist")
         result = Counted([str(path) for path in paths], detail=detail)
         for path in paths:
             looked = InspectedFile(path)

@@ -177,7 +177,7 @@ def _test(subject: str, text: str, moment: Moment) -> Test:
         return _integer_test(_WIDTHS[subject], text)
     if subject in ("GGSTOKEN", "USERTOKEN"):
         return _token_test(subject, text)
-    raise UsageError(f"FILTER {subject}: records of PostgreSQL or Oracle name no process", hint="HELP FILTER")
+    raise UsageError(f"FILTER {subject}: records of PostgreSQL or Oracle contain no process name", hint="HELP FILTER")
 
 
 def _comparison(text: str) -> tuple[Compare, str]:

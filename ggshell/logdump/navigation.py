@@ -33,7 +33,7 @@ def next_trail(session: LogdumpSession) -> Iterator[Answer]:
     """Open the trail's next file. Raises NotFoundError if there is none, TrailError if the trail has lost its end."""
     here = session.file.trail
     if here is None:
-        raise UsageError(f"{session.file.path.name} does not say which file comes next", hint="OPEN file")
+        raise UsageError(f"the next file cannot be derived from the name {session.file.path.name}", hint="OPEN file")
     name, seqno = here
     later = [each for each in name.sequences() if each > seqno]
     if not later:

@@ -54,7 +54,7 @@ def save(
     if path.exists() and path.samefile(session.file.path):
         raise ConflictError(f"{path} is the open file", hint="SAVE another file")
     if path.exists() and not (force or truncate):
-        raise ConflictError(f"{path} exists already", hint=f"SAVE {file} ! {n} {'BYTES' if bytes else 'RECORDS'}")
+        raise ConflictError(f"{path} already exists", hint=f"SAVE {file} ! {n} {'BYTES' if bytes else 'RECORDS'}")
     if session.file.ours and session.file.header_fault:
         raise UsageError(f"the record at RBA 0 is damaged: expected {session.file.header_fault}; nothing was saved")
     with replacing(path) as out:
@@ -71,7 +71,7 @@ def _take(session: LogdumpSession, saved: _Saved, n: int, *, records: bool, comm
         if not seen.size or (seen.fault and not seen.is_header):
             raise UsageError(
                 f"the record at RBA {seen.rba} is damaged: expected {seen.fault}; nothing was saved",
-                hint="SCANFORHEADER goes past the damage",
+                hint="SCANFORHEADER skips the damage",
             )
         if first is None and not seen.is_header:
             first = seen.rba
@@ -183,7 +183,7 @@ class _Saved:
             return transaction_tokens(TransactionHeader(identity.xid, Csn.parse(identity.csn), 0))
         except ValueError:
             raise UsageError(
-                f"the transaction of the record at RBA {seen.rba} began before this file, and nothing here names it",
+                f"the transaction of the record at RBA {seen.rba} began before this file, which does not contain its ID",
                 hint="SCANFORNEXTTRANS, or SAVE from the file before",
             ) from None
 

@@ -1,6 +1,6 @@
 """The statements and parameter files of a move: ordinary GoldenGate, which can also be run by hand.
 
-The scripts leave out what exists already, so that an interrupted step can be run again.
+The scripts skip what already exists, so that an interrupted step can be run again.
 """
 
 from __future__ import annotations

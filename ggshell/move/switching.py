@@ -91,7 +91,9 @@ def _undo(means: Means, file: MoveFile, state: MoveState, sides: Sides, directio
 def _require_possible(state: MoveState, direction: Direction) -> None:
     """Raise StateError if a switch in this direction is not possible now."""
     if Step.FOLLOW not in state.done:
-        raise StateError("the target does not follow yet", code="GGS-01260", hint="run ggshell move follow first")
+        raise StateError(
+            "changes are not being applied to the target yet", code="GGS-01260", hint="run ggshell move follow first"
+        )
     if state.live is not direction:
         raise StateError(
             f"clients already write in {pair_of(state.request, direction).target}",

@@ -157,7 +157,7 @@ class Link:
         self._interrupt.ring()
 
     def close(self) -> None:
-        """Say goodbye if that needs no waiting, and close."""
+        """Send a close frame if that does not block, and close."""
         if self._closed:
             return
         self._closed = True

@@ -235,7 +235,7 @@ class RemoteTrailFiles:
                 found = decode_message(message)
                 if isinstance(found, Refusal):
                     raise refused(self._where, found)
-                raise TrailError(f"{self._where} sends an opening again", code=INVALID)
+                raise TrailError(f"{self._where} sent a second opening message", code=INVALID)
             self._acknowledged(decode_acknowledgement(message))
             is_last = self._taken == self._on_line  # a look for more costs as much time as sending a small frame
             message = None if is_last else self._link.receive(0.0)

@@ -46,7 +46,7 @@ class TrailCopy:
         self.durable: TrailPosition | None = mark.position if mark is not None else None
         """The end of what can be read; None without a file."""
         self.is_complete = False
-        """Whether the copy had everything that the source had when it was last heard."""
+        """Whether the copy had everything that the source had at its last message."""
         self.source_end: TrailPosition | None = None
         """The durable end of the source trail when the connection was made; None if it had no file."""
         self.begin: TrailPosition | None = None
@@ -144,4 +144,4 @@ def _refused(where: str, message: str) -> ConnectionLostError | ProcessError:
     found = decode_message(message)
     if isinstance(found, Refusal):
         return refused(where, found)
-    return ConnectionLostError(f"{where} sends an opening again", code=LOST)
+    return ConnectionLostError(f"{where} sent a second opening message", code=LOST)

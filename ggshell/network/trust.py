@@ -59,7 +59,7 @@ class Trust:
     """Decides whether the certificate of one service is trusted.
 
     ``keep``: pins a certificate that the user accepts; None if nobody may accept one. ``confirm``: asks the user; None if
-    nobody can be asked. ``accept``: accept without asking. ``statement``: the statement that does so, for the message,
+    the process cannot prompt. ``accept``: accept without asking. ``statement``: the statement that does so, for the message,
     with ``{fingerprint}`` for the certificate's, or a function that makes it from the fingerprint.
     """
 
@@ -108,7 +108,7 @@ class Trust:
                 self._keep(self._url.place, fingerprint)
         elif not hmac.compare_digest(pin.fingerprint, fingerprint):
             raise ProcessError(
-                f"the certificate of {self._url.place} HAS CHANGED: pinned is {pin.fingerprint}, presented is {fingerprint}. "
+                f"the certificate of {self._url.place} has changed: pinned is {pin.fingerprint}, presented is {fingerprint}. "
                 "Another machine may be answering in its place",
                 code="GGS-00924",
                 where=pin.where,

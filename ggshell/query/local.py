@@ -75,7 +75,7 @@ class LocalEngine:
         """Wait for a query. Raises StateError as soon as nobody else does."""
         while not over.wait(CHECK_SECONDS):
             if self._stopped():
-                raise StateError("the query was canceled, because its client does not wait for it any more")
+                raise StateError("the query was canceled because its client disconnected")
 
     def _ask(self, connection: Any, sql: str, views: Sequence[View]) -> pa.Table:
         import duckdb

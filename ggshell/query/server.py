@@ -115,7 +115,7 @@ def start_server(home: Home, on_progress: Callable[[str], None] = lambda _: None
             env={**os.environ, **python_environment()},
         )
     if process.stdout is None:
-        raise AssertionError("a pipe was asked for")
+        raise AssertionError("stdout must be a pipe")
     on_progress("Spark is starting")
     with process.stdout as output:
         ready, _, _ = select.select([output], [], [], START_SECONDS)

@@ -50,7 +50,7 @@ class Attempts:
             return digest in self._wrong
 
     def forget_passwords(self) -> None:
-        """The users have changed: a password that was wrong may be right now."""
+        """The users have changed: a password that was wrong may now be correct."""
         with self._lock:
             self._wrong.clear()
 

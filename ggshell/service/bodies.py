@@ -1,4 +1,5 @@
-"""The base type of request bodies: msgspec structs whose fields have the vendor's names. Unknown fields are refused by name."""
+"""The base type of request bodies: msgspec structs whose fields have the vendor's names. Unknown fields are refused
+with a message that names them."""
 
 from __future__ import annotations
 

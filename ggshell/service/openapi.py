@@ -24,7 +24,7 @@ _REFUSALS: Final = {
     "403": "The role of the user is too low.",
     "404": "The resource does not exist.",
     "408": "The body did not arrive in time.",
-    "409": "The resource exists already, or its state does not allow the request.",
+    "409": "The resource already exists, or its state does not allow the request.",
     "413": "The body is too large.",
     "422": "The database refuses the request.",
     "429": "Too many failed attempts to sign in.",

@@ -60,7 +60,7 @@ def headers_of(error: GgsError) -> dict[str, str]:
 
 
 def not_here(what: str, instead: str) -> HttpError:
-    """Return the error for a resource of the vendor's API that has no meaning in ggshell."""
+    """Return the error for a resource of the vendor's API that does not apply to ggshell."""
     return HttpError(404, f"{what} is not supported", code="GGS-00904", hint=instead)
 
 

@@ -26,7 +26,7 @@ def check_registration(value: str | Object | None) -> None:
 
 
 def register(call: Call, steps: Steps, name: str, connection: str) -> None:
-    """Register the Extract. A slot that exists already, from an earlier attempt, is used."""
+    """Register the Extract. A slot that already exists, from an earlier attempt, is used."""
     call.log_in(connection)
     step = RegisteredExtract(name, connection)
     try:

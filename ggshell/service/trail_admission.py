@@ -120,7 +120,7 @@ class TrailAdmission:
         other, own = ("reading", "source") if _reads(opening) else ("sending", "receiving")
         if not opening.signature:
             raise ProcessError(
-                f"the {who} did not say who it is",
+                f"the {who} did not identify itself",
                 code=UNKNOWN_SENDER,
                 hint=f"make the {other} home a peer with ADD PEER; or, for AUTHENTICATION CERTIFICATE of its path, set"
                 f" CLIENTCA in service.prm of the {own} home",

@@ -164,6 +164,6 @@ def _require_unused(home: Home, kind: GroupKind, name: str, *, started: int | No
     """Raise StateError if a group runs, or has been started at another time than ``started``."""
     path = home.checkpoint(name, kind)
     if state_of(home.process(name, kind))[0] in ALIVE:
-        raise StateError(f"{kind} {name} is running: it stays as it is", hint="delete what is not needed")
+        raise StateError(f"{kind} {name} is running: it was not undone", hint="delete what is not needed")
     if started is not None and path.exists() and load(path).started != started:
-        raise StateError(f"{kind} {name} has been started: it stays as it is", hint="delete what is not needed")
+        raise StateError(f"{kind} {name} has been started: it was not undone", hint="delete what is not needed")

@@ -1,4 +1,4 @@
-"""DDL of a PostgreSQL source changes the tables of a DuckDB file between the rows; what it cannot do is refused by name."""
+"""DDL of a PostgreSQL source changes the tables of a DuckDB file between the rows; other statements are refused."""
 
 from __future__ import annotations
 

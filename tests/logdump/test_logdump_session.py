@@ -186,7 +186,7 @@ def test_saved_records_are_a_readable_trail(dump: Dump, trail: TrailName, tmp_pa
         while (batch := reader.read()) is not None:
             rows += read_rows(batch)
     assert [row[2] for row in rows] == [15, 5, 3, 115]
-    assert "exists already" in dump.say(f"save {out}/sv000000000 1 records")
+    assert "already exists" in dump.say(f"save {out}/sv000000000 1 records")
 
 
 def test_saving_a_large_transaction_needs_little_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,7 +89,7 @@ def test_a_service_with_another_certificate_is_refused(homes: TwoHomes) -> None:
     homes.write(5)
     homes.start_path()
     until_state(Home(homes.source), "DP1", GroupKind.PATH, ProcessState.ABENDED)
-    assert "HAS CHANGED" in homes.report()
+    assert "has changed: pinned is" in homes.report()
     assert homes.rows() == []
 
 

@@ -258,7 +258,7 @@ def test_a_group_that_runs_is_not_undone(interrupted: Path) -> None:
     write_process_file(process, own_process_file(interrupted, ProcessState.RUNNING, "", 0))
     recover(interrupted)
     assert ("REP1" in names(interrupted), (interrupted / "dirprm" / "rep1.prm").exists()) == (True, True)
-    assert "REPLICAT REP1 is running: it stays as it is" in (interrupted / "ggserr.log").read_text()
+    assert "REPLICAT REP1 is running: it was not undone" in (interrupted / "ggserr.log").read_text()
 
 
 @pytest.fixture

@@ -196,7 +196,7 @@ class LakeReplicat:
             return query.exception()  # type: ignore[no-any-return]
         except GgsError:
             raise
-        except Exception as error:  # noqa: BLE001 - Py4J raises what it likes when Java has gone
+        except Exception as error:  # noqa: BLE001 - Py4J raises arbitrary exceptions when Java has gone
             return error
 
     def _progress_text(self) -> str:

@@ -488,7 +488,7 @@ class MysqlLog:
 
 def _statement_refused(word: str) -> CaptureError:
     return CaptureError(
-        f"the binary log has a statement ({word}) in place of its rows",
+        f"the binary log has a statement ({word}) instead of row events",
         code="GGS-00478",
         hint="SET GLOBAL binlog_format = ROW and end sessions with another format, then ALTER EXTRACT …, BEGIN NOW and load"
         " the tables again",

@@ -138,7 +138,7 @@ def _ending(packet: bytes) -> Exception:
     """The error that a packet means that is not an event."""
     if packet[0] == _END and len(packet) < 9:
         return ConnectionLostError(
-            "the server ended the connection: it has sent all that was asked for, or is shutting down"
+            "the server ended the connection: it has sent everything that was requested, or is shutting down"
         )
     if packet[0] != _ERROR:
         return ConnectionLostError(f"the server sent a packet of kind {packet[0]:#x} instead of an event")

@@ -33,7 +33,7 @@ Tick = Callable[[int], None]
 
 
 class Watch:
-    """Waits for the two servers, and for the process that ordered the copy: if that ends, the copy ends as well."""
+    """Waits for the two servers, and for the process that started the copy: if that ends, the copy ends as well."""
 
     def __init__(self, control: int) -> None:
         self._control = control
@@ -53,7 +53,7 @@ class Watch:
             poll.register(each, wanted)
         found = {number for number, _ in poll.poll()}
         if self._control in found:
-            raise EOFError("the process that ordered the copy has ended")
+            raise EOFError("the process that started the copy has ended")
         return found
 
 

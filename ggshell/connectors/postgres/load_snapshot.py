@@ -104,9 +104,7 @@ class PostgresLoadSnapshot:
                 held.close()
                 raise
             held.close()
-        raise DatabaseError(
-            "tables of the source are changed by DDL again and again", hint="stop the DDL, then run LOAD again"
-        )
+        raise DatabaseError("concurrent DDL keeps changing the source tables", hint="stop the DDL, then run LOAD again")
 
     def _found(self, connection: Any) -> list[tuple[Any, ...]]:
         """The tables that the patterns name, with their partitions.

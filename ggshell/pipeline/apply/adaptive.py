@@ -129,7 +129,7 @@ class AdaptiveDelivery:
             self._part = max(self._part, 2 * sum(piece.count for piece in part.pieces))
 
     def _change(self) -> None:
-        """Go over to the other way, if everything fed can be committed now; otherwise a later call does it."""
+        """Switch to the other delivery if everything fed can be committed now; otherwise a later call does it."""
         self._current.flush()
         if self._current.pending:
             return

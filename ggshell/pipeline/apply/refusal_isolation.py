@@ -166,7 +166,7 @@ class RefusalIsolation:
         raise ApplyError(
             f"the target refuses to commit transaction {piece.header.xid} (CSN {piece.header.csn}): {refusal.text}",
             where=_where(place),
-            hint="fix what the target's constraint names, then START REPLICAT: it continues with this transaction",
+            hint="correct the rows that violate the constraint, then START REPLICAT: it continues with this transaction",
             place=place,
         )
 

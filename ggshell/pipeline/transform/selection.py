@@ -71,7 +71,8 @@ class Selection:
         yield from self._rebuild(batch, np.ones(len(batch), dtype=bool) if keep is None else keep)
 
     def whole_from(self, batch: ChangeBatch) -> int | None:
-        """Return the first row from which on a batch leaves as it is, with nothing of it before; None if ``select`` must work.
+        """Return the first row from which the batch passes unchanged, and before which nothing does; None if ``select``
+        must work.
 
         The rows before it belong to transactions that the output holds."""
         if self._held is not None or self._since or self._wanted_rows(batch) is not None:

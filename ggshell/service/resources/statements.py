@@ -32,7 +32,7 @@ class ShellBody(Body):
 
 
 class StatementBody(Body):
-    """A statement. ``answers``: to the questions that it asks, in order; None if nobody can be asked.
+    """A statement. ``answers``: to the questions that it asks, in order; None if the client cannot prompt.
 
     ``format``: also return the result as a text in this format. ``interactive``: the statement was typed at a terminal.
     """

@@ -15,7 +15,7 @@ UPDATE t SET b = 'again' WHERE a = 1;
 --- equal: t (a, b)
 --- holds: SELECT count(*) FROM t WHERE c::date = '1999-12-31' AND d = 7 = 2
 
---- case: a source column that the target lacks is refused by name
+--- case: the refusal names a source column that the target lacks
 --- source tables
 CREATE TABLE t (a int PRIMARY KEY, gone text);
 --- target tables

@@ -152,7 +152,7 @@ class DeltaTables:
             reached = self.reached(name)
             if reached is not None and reached >= batch.position:
                 return
-        raise ApplyError(f"a write to {state.location} met {ATTEMPTS} other commits")
+        raise ApplyError(f"a write to {state.location} conflicted with {ATTEMPTS} other commits")
 
     def _state(self, name: TableName | None) -> DeltaState:
         """The present state of a table, which may not exist yet. Raises StoreError."""

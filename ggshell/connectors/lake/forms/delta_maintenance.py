@@ -78,7 +78,7 @@ class DeltaMaintenance:
             now = self._clock.now() // 1000
             if self._state.commit(self._replacement(sources, added, now), "OPTIMIZE", now):
                 return len(added)
-        raise ApplyError(f"compaction of {self._location} met {ATTEMPTS} other commits")
+        raise ApplyError(f"compaction of {self._location} conflicted with {ATTEMPTS} other commits")
 
     def _replacement(self, sources: Sequence[CompactedFile], added: Sequence[WrittenFile], now: int) -> list[Action]:
         """The actions that replace files; rows that were deleted meanwhile are marked in the new files."""

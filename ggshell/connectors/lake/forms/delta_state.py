@@ -226,7 +226,9 @@ class DeltaState:
             delta_table_at(self.location).create_checkpoint()
         except DeltaError as error:
             cause = str(error).splitlines()[0]
-            raise ConnectionLostError(f"the log of {self.location} cannot get a checkpoint: {cause}") from error
+            raise ConnectionLostError(
+                f"a checkpoint cannot be written for the log of {self.location}: {cause}"
+            ) from error
 
     def _require_known(self) -> None:
         other = self.features - _KNOWN_FEATURES

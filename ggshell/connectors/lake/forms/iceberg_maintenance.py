@@ -78,7 +78,7 @@ class IcebergMaintenance:
             with suppress(*CONFLICTS):
                 self._replace(live, sources, added, partition)
                 return len(added)
-        raise ApplyError(f"compaction of {'.'.join(self._table.name())} met {ATTEMPTS} other commits")
+        raise ApplyError(f"compaction of {'.'.join(self._table.name())} conflicted with {ATTEMPTS} other commits")
 
     def _replace(
         self, live: LiveFiles, sources: Sequence[CompactedFile], added: list[WrittenFile], partition: Partition
@@ -120,7 +120,7 @@ class IcebergMaintenance:
             with suppress(*CONFLICTS):
                 self._table.maintenance.expire_snapshots().by_ids(sorted(old)).commit()
                 return len(old)
-        raise ApplyError(f"expiry of {'.'.join(self._table.name())} met {ATTEMPTS} other commits")
+        raise ApplyError(f"expiry of {'.'.join(self._table.name())} conflicted with {ATTEMPTS} other commits")
 
     def unreferenced(self) -> list[str]:
         """The files in the table's folder that none of its versions uses."""

@@ -1,7 +1,7 @@
 """Character sets: which one a collation number of the log means, and how its text becomes UTF-8.
 
 The numbers are those of ``information_schema.COLLATIONS``. A character set whose text Python cannot decode exactly as the
-server does is refused by name.
+server does is refused with a message that names it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Table map events: the columns of a table as the rows that follow have them, with names, signs, labels and key.
 
 The optional metadata (names and what else a type alone does not say) requires ``binlog_row_metadata = FULL``. Without it,
-rows cannot be assigned to columns, and the table is refused by name.
+rows cannot be assigned to columns, and the table is refused with a message that names it.
 """
 
 from __future__ import annotations

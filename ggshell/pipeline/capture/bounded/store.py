@@ -289,7 +289,7 @@ class BoundedStore:
         return checkpoint
 
     def clean(self, checkpoint: RecoveryManifest) -> None:
-        """Remove the files that a complete checkpoint does not need: objects of older ones, and what crashes left.
+        """Remove the files that a complete checkpoint does not need: objects of older ones, and leftovers of crashes.
 
         Raises DiskError; no file that is needed was touched.
         """
