@@ -1,3 +1,3 @@
-"""ggshell: replication that speaks GoldenGate."""
+"""ggshell: replication that uses GoldenGate's commands."""
 
 __version__ = "0.1.0"

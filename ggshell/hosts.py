@@ -1,4 +1,4 @@
-"""Hosts as users name them: whether one is this machine, and how it stands in a URL."""
+"""Hosts as users name them: whether one is this machine, and how it is written in a URL."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def is_loopback(host: str) -> bool:
 
 
 def host_and_port(host: str, port: int) -> str:
-    """Return a host and a port as they stand in a URL."""
+    """Return a host and a port as written in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

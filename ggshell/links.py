@@ -56,7 +56,7 @@ class Link(Protocol):
         ...
 
     def address(self) -> str:
-        """Return the database that the connection leads to."""
+        """Return the database of the connection."""
         ...
 
     def observe(self, links: Sequence[Link]) -> Mapping[Link, Seen]:

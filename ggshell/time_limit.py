@@ -1,6 +1,6 @@
-"""The time limit of a request or statement: how long a database may take to answer, and when nobody waits any more.
+"""The time limit of a request or statement: how long a database may take to answer, and when its client has disconnected.
 
-Whoever carries out the request checks the limit while it waits; any other thread can end it.
+The code that carries out the request checks the limit while it waits; any other thread can end it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TimeLimit:
         return self._over.is_set() or self._clock.steady() >= self._end
 
     def end(self) -> None:
-        """End the work, because nobody waits for it."""
+        """End the work, because its client has disconnected."""
         self._over.set()
 
     def renew(self, seconds: float) -> None:

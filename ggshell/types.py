@@ -143,7 +143,7 @@ def text_literal(text: str) -> str:
 
 
 def postgres_literal(text: str) -> str:
-    """Quote a text for PostgreSQL, whatever the value of standard_conforming_strings."""
+    """Quote a text for PostgreSQL, regardless of standard_conforming_strings."""
     found = text_literal(text)
     return "E" + found.replace("\\", "\\\\") if "\\" in found else found
 

@@ -15,7 +15,8 @@ def ask_together(
 ) -> list[_Answer]:
     """Return what ``ask`` returns for each of ``found``, in order; ``otherwise`` for those not answered after ``seconds``.
 
-    ``ask`` must end by itself: what is still under way at the deadline goes on in its thread, and its answer is not used.
+    ``ask`` must end by itself: a call that is still running at the deadline continues in its thread, and its answer is
+    not used.
     """
     if not found:
         return []

@@ -42,8 +42,8 @@ def banner(*, admin_client: bool = False) -> str:
 def session_prompt(session: Session, number: int) -> str:
     """Format a session's prompt.
 
-    The Admin Client's is ``OGG (url deployment) 1> `` or ``OGG (not connected) 1> ``. A connected shell shows the connection
-    in place of the host.
+    The Admin Client's is ``OGG (url deployment) 1> `` or ``OGG (not connected) 1> ``. A connected shell shows the
+    connection instead of the host.
     """
     remote = session.remote
     if session.options.admin_client:

@@ -57,7 +57,7 @@ _OF_GROUPS: Final = frozenset(
 _LOGGED_LATER: Final = frozenset({"CREATE SUBDIRS"})
 """Statements that report which folders are new: writing the error log would create them."""
 _FILES_ONLY: Final = frozenset(f"DELETE {kind}" for kind in _KINDS)
-"""Statements that do not change what a copied group has in a database, and say so."""
+"""Statements that do not change database objects of a copied group, and report this."""
 
 
 def leave_home_if_connecting(session: Session, text: str) -> None:

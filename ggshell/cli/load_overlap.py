@@ -74,7 +74,7 @@ def _note(load: _Load, other: View) -> Note:
     return Note(
         "GGS-00556",
         f"{other.name} applies changes while {load.replicat.name} has not applied all of the initial load of"
-        f" {load.extract.name}: rows that change before they arrive will differ, with HANDLECOLLISIONS too. STOP"
+        f" {load.extract.name}: rows that change before they arrive will differ, even with HANDLECOLLISIONS. STOP"
         f" {other.name}; START it when LAG {load.replicat.name} is at EOF.",
     )
 
@@ -149,7 +149,7 @@ def _share_tables(home: Home, one: View, other: View) -> bool:
 
 
 def _database(home: Home, login: LoginParameters) -> str:
-    """The database that a login leads to, regardless of the user."""
+    """The database that a login names, regardless of the user."""
     from ggshell.connectors.login import connection_string
     from ggshell.connectors.registry import connector_for
 

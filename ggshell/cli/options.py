@@ -1,4 +1,4 @@
-"""The options and exit codes of the command line, which is parsed by hand to keep the start-up time short."""
+"""The options and exit codes of the command line, which is parsed without a library to keep the start-up time short."""
 
 from __future__ import annotations
 

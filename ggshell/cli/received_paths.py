@@ -1,4 +1,4 @@
-"""The trails that arrive in this home from others: senders, from the files beside the trails, and the service's figures."""
+"""The trails that arrive in this home from others: senders, from the files next to the trails, and the service's figures."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ggshell.home.unfinished import take_over
 def save(session: Session, found: Checkpoint) -> None:
     """Save a group to its checkpoint file, which is authoritative, and to the catalog.
 
-    If the catalog cannot be written, nothing is left of a new group. Raises StoreError, DiskError; StateError as
+    If the catalog cannot be written, nothing of a new group remains. Raises StoreError, DiskError; StateError as
     ``make_own`` does.
     """
     from ggshell.home.catalog import Catalog
@@ -60,7 +60,7 @@ def _take_over(session: Session, group: str, kind: GroupKind) -> None:
 
 
 def set_aside(session: Session, kind: GroupKind, group: str) -> list[str]:
-    """Move a damaged checkpoint file aside if a group is added again and not running; returns lines that say so.
+    """Move a damaged checkpoint file aside if a group is added again and not running; returns lines that report this.
 
     Raises StateError, as ``make_own`` does, for a name that another home owns.
     """

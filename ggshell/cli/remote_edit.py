@@ -83,7 +83,7 @@ def _fetched(remote: Remote, path: str) -> tuple[str, str]:
 
 
 def _remove(copy: Path) -> None:
-    """Remove the copy with its folder; what an editor left beside it stays."""
+    """Remove the copy with its folder; other files that an editor left there stay."""
     copy.unlink(missing_ok=True)
     with suppress(OSError):
         copy.parent.rmdir()

@@ -1,6 +1,6 @@
-"""Finds the trails below a home that other homes send: each has a small file beside it that names its sender.
+"""Finds the trails below a home that other homes send: each has a small file next to it that names its sender.
 
-A process that looks often, as the service does for metrics, lists a folder again only after the folder has changed.
+A process that checks often, as the service does for metrics, lists a folder again only after the folder has changed.
 """
 
 from __future__ import annotations

@@ -29,16 +29,15 @@ DEEPEST_OBEY = 16
 class Session:
     """The state of one shell.
 
-    ``actor``: who issues the statements, for ggserr.log; empty for the user of the operating system.
-    ``ask``: asks the user a question and returns the answer; None if it cannot prompt (batch). Its second argument
-    says whether the input must be hidden.
-    ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
+    ``actor``: who issues the statements, for ggserr.log; empty for the user of the operating system. ``ask``: asks the
+    user a question and returns the answer; None if it cannot prompt (batch). Its second argument is whether the input
+    must be hidden. ``busy``: shows that a statement is being carried out; ``progress`` shows how far it is.
     ``keeps_journal``: statements belong to a request to the service, which keeps the journal of its steps.
-    ``longest_text``: how many bytes of a report or a log a statement returns, which the service keeps in memory; None for all.
-    ``wait``: pauses for a number of seconds and returns true if the caller is to stop.
-    ``limit``: how long databases may take; None for as long as the user waits.
-    ``remote``: the connection to another home, None without one. ``wants_connection``: CONNECT was carried out, even if it
-    failed; statements that were meant for another home must not change this one.
+    ``longest_text``: how many bytes of a report or a log a statement returns, which the service keeps in memory; None
+    for all. ``wait``: pauses for a number of seconds and returns true if the caller is to stop. ``limit``: how long
+    databases may take; None for as long as the user waits. ``remote``: the connection to another home, None without
+    one. ``wants_connection``: CONNECT was carried out, even if it failed; statements that were meant for another home
+    must not change this one.
     """
 
     def __init__(self, options: Options | None = None, *, clock: Clock | None = None) -> None:
@@ -102,7 +101,7 @@ class Session:
 
     @property
     def engines(self) -> Engines:
-        """The engines that answer queries about trails and lag; they stay warm for the life of the shell.
+        """The engines that answer queries about trails and lag; they stay warm as long as the shell runs.
 
         Raises ParameterError.
         """
@@ -202,7 +201,7 @@ class Session:
     def confirm(self, question: str, without: str = "put ! after the command") -> None:
         """Ask before something that cannot be undone. Raises StateError unless the answer is yes.
 
-        ``without``: the hint that says how to run the command without the question.
+        ``without``: the hint that shows how to run the command without the question.
         """
         if self.ask is None:
             raise StateError(f"a confirmation is required: {question}?", hint=without)

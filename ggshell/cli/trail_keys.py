@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FILES_OF_KEY: Final = "GGS-00810"
 """Existing trail files are encrypted with a key version that is deleted or is to be purged."""
 NEXT_STEP: Final = (
-    "stop and start the groups that write these trails (only a start takes the current version, in a new file), wait until"
+    "stop and start the groups that write these trails (only a start uses the current version, in a new file), wait until"
     " every reader has finished with the files, and remove them with PURGE EXTTRAIL"
 )
 _SHOWN = 5

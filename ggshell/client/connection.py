@@ -94,7 +94,7 @@ class Connection:
             if closed and method in ("GET", "HEAD"):
                 return self.send(method, path, body, headers)
             if isinstance(error, OSError | http.client.HTTPException):
-                raise self._lost(error, "the connection to {url} was lost before the answer came") from error
+                raise self._lost(error, "the connection to {url} was lost before a response arrived") from error
             raise
         self._used = self._clock.steady()
         if answer.will_close:
@@ -186,7 +186,10 @@ def _is_readable(connection: http.client.HTTPConnection) -> bool:
 def _reason(error: BaseException, url: ServiceUrl) -> tuple[str, str]:
     """Return why there is no answer, and what to do."""
     if isinstance(error, TimeoutError):
-        return "there is no answer in time", "check that the service runs, and that no firewall is between"
+        return (
+            "it did not answer in time",
+            "check that the service is running and that no firewall blocks the connection",
+        )
     if isinstance(error, ssl.SSLError):
         plain = error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
         return f"TLS: {error.reason or error}", "use http://, if the service is PLAINTEXT" if plain else ""

@@ -20,5 +20,5 @@ def required_folder(environment: Mapping[str, str]) -> Path:
     """Return the folder. Raises StateError if the environment names none."""
     folder = user_folder(environment)
     if folder is None:
-        raise StateError("the environment names no folder for settings", hint="set HOME or XDG_CONFIG_HOME")
+        raise StateError("the environment does not specify a folder for settings", hint="set HOME or XDG_CONFIG_HOME")
     return folder

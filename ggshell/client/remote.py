@@ -71,7 +71,7 @@ class Remote:
         self.deployment, self.user, self.role = (str(fields.get(name, "")) for name in ("deployment", "user", "role"))
 
     def run(self, statement: str, ask: Answerer | None, *, interactive: bool = False) -> Mapping[str, Any]:
-        """Carry out a statement; return its outcome's fields. ``ask``: None if nobody can answer its questions.
+        """Carry out a statement; return its outcome's fields. ``ask``: None if its questions cannot be answered.
 
         Raises ConnectionLostError, HttpError.
         """
@@ -162,6 +162,4 @@ class Remote:
         raise HttpError(reply.status, found.text or found.title, code=found.code or None, hint=found.hint)
 
     def _foreign(self, reply: Reply) -> HttpError:
-        return HttpError(
-            reply.status, f"{self.url} answers with status {reply.status}, but not as a service of ggshell does"
-        )
+        return HttpError(reply.status, f"{self.url} answers with status {reply.status}, but is not a ggshell service")

@@ -52,5 +52,5 @@ class CheckpointTables(Protocol):
         ...
 
     def replace(self, table: TableName, group: str, key: int, row: CheckpointRow, home: str) -> None:
-        """Replace a group's row, whatever its content."""
+        """Replace a group's row, regardless of its content."""
         ...

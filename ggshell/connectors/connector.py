@@ -88,7 +88,7 @@ class Connector:
         raise self.cannot("capture")
 
     def address(self, conninfo: str) -> str:
-        """The database that a connection string leads to, without user or secret."""
+        """The database that a connection string names, without user or secret."""
         return conninfo
 
     def files(self, home: Path, login: str) -> tuple[Path, ...]:
@@ -100,7 +100,7 @@ class Connector:
         raise self.cannot("delivery to a folder")
 
     def checkpoint_script(self, table: str) -> str:
-        """The statements that create a checkpoint table by hand; empty for a kind without checkpoint tables."""
+        """The statements that create a checkpoint table manually; empty for a kind without checkpoint tables."""
         return ""
 
     def type_tables(self) -> tuple[KindPairs, ...]:

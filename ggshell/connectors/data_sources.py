@@ -1,4 +1,4 @@
-"""Data sources of ODBC: the sections of odbc.ini, which a login may name in place of a host and a database."""
+"""Data sources of ODBC: the sections of odbc.ini, which a login may name instead of a host and a database."""
 
 from __future__ import annotations
 

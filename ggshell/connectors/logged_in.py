@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Credentials(NamedTuple):
-    """What a login statement gives. ``password`` is None if it gives none, ``source`` the data source beside a user."""
+    """What a login statement gives. ``password`` is None if it gives none, ``source`` the data source given with a user."""
 
     userid: str
     password: str | None = None

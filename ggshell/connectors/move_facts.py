@@ -17,7 +17,7 @@ from ggshell.types import TableName
 class ServerFacts:
     """A server and the database of the login.
 
-    ``identity``: equal for two logins only if they lead to the same database. ``version``: as a number, 180001 for 18.1.
+    ``identity``: equal for two logins only if they connect to the same database. ``version``: as a number, 180001 for 18.1.
     ``settings``: the values of some server settings as text; a setting that the version lacks, or that the login may not
     read, is missing. ``ahead``: how far the server's clock is ahead of the clock of this machine.
     """

@@ -80,7 +80,7 @@ def connectors() -> Iterator[Connector]:
 
 
 def type_tables() -> list[KindPairs]:
-    """How values travel between the kinds, in the order of docs/types.md."""
+    """How values are converted between the kinds, in the order of docs/types.md."""
     kinds = sorted({*_KINDS.values(), *_DELIVERIES.values()})
     return [table for kind in kinds for table in connector_of(kind).type_tables()]
 

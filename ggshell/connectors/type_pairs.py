@@ -1,4 +1,5 @@
-"""How values travel from the types of one kind of database to those of another: the table from which docs/types.md is made."""
+"""How values are converted from the types of one kind of database to those of another: the table from which
+docs/types.md is made."""
 
 from __future__ import annotations
 

@@ -193,5 +193,5 @@ def find_program(name: str, binaries: Path) -> Path:
     beside = (binaries / name, binaries.parent / "bin" / name, binaries.parent.parent / "bin" / name)
     found = next((path for path in beside if path.exists()), None) or shutil.which(name)
     if found is None:
-        raise NotFoundError(f"{name} does not exist beside {binaries / 'mariadbd'}")
+        raise NotFoundError(f"{name} does not exist next to {binaries / 'mariadbd'}")
     return Path(found)

@@ -115,6 +115,6 @@ def _stop(context: GroupContext) -> None:
     try:
         ask_source(context.home, context.group, context.checkpoint.options, context.clock, ExtractAction.STOP)
     except ConnectionLostError as error:
-        context.report.event(Severity.WARNING, error.code, f"The passive Extract is not stopped: {error}.")
+        context.report.event(Severity.WARNING, error.code, f"The passive Extract was not stopped: {error}.")
     except GgsError as error:
-        context.report.event(Severity.WARNING, error.code, f"The passive Extract is not stopped: {error.located}.")
+        context.report.event(Severity.WARNING, error.code, f"The passive Extract was not stopped: {error.located}.")

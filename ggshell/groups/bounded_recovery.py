@@ -57,7 +57,7 @@ class ExtractRecovery:
     """The Bounded Recovery of one Extract. It does nothing for a source that retains its log for the Extract."""
 
     def __init__(self, context: GroupContext, parameters: ExtractParameters, source: SourceDatabase) -> None:
-        """Raises ParameterError for BR with such a source, and for BRRESET unless the Extract is started by hand."""
+        """Raises ParameterError for BR with such a source, and for BRRESET unless the Extract is started manually."""
         self._context = context
         self._parameters = parameters
         self._source = source

@@ -185,7 +185,7 @@ class Fetcher:
 
 
 def forget_at_source(home: Home, group: str, options: GroupOptions, clock: Clock) -> None:
-    """Tell the source of a path that the path needs the trail no longer. Raises GgsError if it cannot be told."""
+    """Notify the source of a path that the path no longer needs the trail. Raises GgsError if that is not possible."""
     address = parse_source(options.source)
     access = access_of(home, options)
     link = dial(address, home, clock, access, DEFAULT_SOCKET._replace(proxy=proxy_of(home, options)))

@@ -41,7 +41,7 @@ class HomeWatch:
 
     @property
     def is_home_there(self) -> bool:
-        """Whether the path still leads to the home in which the process was started."""
+        """Whether the path is still that of the home in which the process was started."""
         return home_identity_of(self._root) == self._place
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
 """Initial load: writes whole tables, as of one snapshot, to trails; then the process ends.
 
-Each table is one transaction in the trail, and all of them have the CSN of the snapshot: the rows include the changes up to
-that CSN and none after it. A Replicat that applies changes AFTERCSN this CSN therefore needs no HANDLECOLLISIONS. After an
-interrupted load, the next START loads everything again from a new snapshot. If the line to another home is lost, the load
-begins again by itself, and its receiver first removes what the interrupted one wrote.
+Each table is one transaction in the trail, and all of them have the CSN of the snapshot: the rows include the changes
+up to that CSN and none after it. A Replicat that applies changes AFTERCSN this CSN therefore needs no HANDLECOLLISIONS.
+After an interrupted load, the next START loads everything again from a new snapshot. If the connection to another home
+is lost, the load restarts automatically, and its receiver first removes what the interrupted one wrote.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from ggshell.parameters.loading import load, load_replicat
 from ggshell.parameters.report_rules import ReportRules, report_rules
 
 ENDING_SECONDS: Final = 5.0
-"""How long a process that has said that it ends may need until it is gone."""
+"""How long a process may take to exit after it has reported its end."""
 READY_VARIABLE = "GGSHELL_READY_FD"
 """The variable with the descriptor of the launcher's pipe.
 

@@ -70,7 +70,7 @@ def _require_own_load(name: TrailName, task: Checkpoint, sender: RemoteGroup | N
         return
     raise _cannot(
         f"{owner.text} has sent a load to REPLICAT {task.group} that is not applied yet",
-        "START that Extract again to complete it; if it is gone, run in the target home:"
+        "START that Extract again to complete it; if it no longer exists, run in the target home:"
         f" DELETE RECVPATH {task_trail(task.group)} PURGE",
     )
 
@@ -151,7 +151,7 @@ def run_task(context: GroupContext, ending: TaskEnding, run: Callable[[], None])
 
 
 def started_by_extract(group: str) -> StateError:
-    """Return the error of starting a task by hand."""
+    """Return the error of starting a task manually."""
     return _cannot(
         f"REPLICAT {group} is a task (SPECIALRUN): the Extract with RMTTASK REPLICAT, GROUP {group.lower()} starts it",
         "START that Extract",
@@ -188,7 +188,7 @@ def _require_task(home: Home, group: str) -> Checkpoint:
 def _manager(home: Home) -> str:
     state, entry = state_of(home.manager)
     if state is not ProcessState.RUNNING or entry is None:
-        raise _cannot("Manager does not run in the target home: it starts the task", "START MANAGER there")
+        raise _cannot("Manager is not running in the target home, so the task cannot be started", "START MANAGER there")
     return entry.socket
 
 

@@ -152,10 +152,11 @@ class Outputs:
     ) -> None:
         """Set what to write and where to begin.
 
-        ``wanted``, ``truncates`` and ``ignored``: the tables, whether TRUNCATE is written, and the operations to leave out.
-        ``sequences``: the sequences beside the tables. ``floor``: begin after these transactions. ``since``: an empty trail
-        begins with the first transaction that committed at this time or later. ``repeats``: do not skip
-        what the trails already contain; for an initial load, which is written completely and has a single CSN.
+        ``wanted``, ``truncates`` and ``ignored``: the tables, whether TRUNCATE is written, and the operations to leave
+        out. ``sequences``: the sequences in addition to the tables. ``floor``: begin after these transactions.
+        ``since``: an empty trail begins with the first transaction that committed at this time or later. ``repeats``:
+        do not skip what the trails already contain; for an initial load, which is written completely and has a single
+        CSN.
         """
         self._selections = []
         for writer in self._writers:

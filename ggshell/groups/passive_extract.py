@@ -1,7 +1,6 @@
 """A passive Extract (ADD EXTRACT … PASSIVE): writes its remote trail in its own home, where its alias in another home reads it.
 
-The alias starts and stops the Extract. One alias uses an Extract for its whole life: the note of the reader beside the trail
-says which one.
+The alias starts and stops the Extract. An Extract always has the same alias: the note of the reader next to the trail names it.
 """
 
 from __future__ import annotations
@@ -53,7 +52,9 @@ def carry_out(home: Home, extract: str, action: ExtractAction, alias: RemoteGrou
     if state not in ALIVE:
         manager, process = state_of(home.manager)
         if manager is not ProcessState.RUNNING or process is None:
-            raise _cannot("Manager does not run in the source home: it starts the Extract", "START MANAGER there")
+            raise _cannot(
+                "Manager is not running in the source home, so the Extract cannot be started", "START MANAGER there"
+            )
         request(process.socket, "START", timeout=START_SECONDS, type=str(GroupKind.EXTRACT), group=group)
     return PassiveTrail(target.trail, target.megabytes, options.compress_threshold if options is not None else None)
 
@@ -122,7 +123,7 @@ def _require_alias(home: Home, group: str, target: WriteCheckpoint, alias: Remot
     if others:
         raise _cannot(
             f"EXTRACT {group} of the source home belongs to {others[0].text}",
-            f"DELETE EXTRACT there; if that home is gone, run in the source home: DELETE RECVPATH {others[0].group}",
+            f"DELETE EXTRACT there; if that home no longer exists, run in the source home: DELETE RECVPATH {others[0].group}",
         )
 
 

@@ -219,7 +219,7 @@ class Forwarder:
                 self._source.close()
 
     def _rest(self, wake: int, now: float) -> None:
-        """Wait at the end of the source trail for new data; with EOFDELAY that long, whatever is written to it."""
+        """Wait at the end of the source trail for new data; with EOFDELAY for that time, even if data is written to it."""
         clock, runner = self._context.clock, self._context.runner
         if not self._eof_delay:
             pause = IDLE_SECONDS if self._behind is not None else self._schedule.pause(now)

@@ -137,7 +137,7 @@ def purge(home: Home, rule: PurgeRule, now: int) -> list[Path]:
 def received_rules(home: Home) -> list[PurgeRule]:
     """Return the rules that remove what aliases have received from the trails of passive Extracts.
 
-    Nobody else knows these trails: GoldenGate sends them without a file in the source home."""
+    No other rule covers these trails: GoldenGate sends them without a file in the source home."""
     found = [each.checkpoint for each in home.groups() if each.checkpoint is not None]
     passive = [each for each in found if each.options.passive]
     return [PurgeRule(target.trail, every=RECEIVED_SECONDS) for each in passive for target in each.write]

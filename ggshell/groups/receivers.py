@@ -71,7 +71,7 @@ class Receivers:
         self._purges = purges or {}
 
     def located(self, targets: Sequence[WriteCheckpoint]) -> tuple[WriteCheckpoint, ...]:
-        """Return the trails with the receivers that the parameter file names now; a path's stay as they are."""
+        """Return the trails with the receivers that the parameter file names now; a path's do not change."""
         if not self._hosts and not any(each.receiver for each in targets):
             return tuple(targets)
         return tuple(

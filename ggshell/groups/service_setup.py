@@ -79,7 +79,7 @@ def tls_context(home: Home, settings: ServiceParameters, clock: Clock) -> ssl.SS
 
 
 def check_setup(home: Home, settings: ServiceParameters, running: tuple[str, set[int]], clock: Clock) -> None:
-    """Check that a service with these settings could start in place of the running one.
+    """Check that a service with these settings could replace the running one.
 
     ``running``: the address and the ports of the running service. Raises ParameterError, ProcessError, StateError, StoreError.
     """

@@ -162,7 +162,7 @@ class Restarts:
     2. A restart follows the abend after the rule's wait.
     3. After the rule's number of retries, there is no restart until the reset time has passed since the first of them.
     4. The count then starts over.
-    5. The count also starts over if the group is started by hand, stopped or killed.
+    5. The count also starts over if the group is started manually, stopped or killed.
     6. With a rule that gives up, no restart follows the last retry, instead of 3 and 4.
     7. The own rule of a group precedes the rules that select groups by patterns.
     """

@@ -49,7 +49,7 @@ def remove_trail(name: TrailName) -> list[Path]:
 
 
 def _written_from(home: Home, name: TrailName) -> int | None:
-    """Return the file that a group of the home, or a sender in another home, writes next; None if nobody writes the trail."""
+    """Return the file that a group of the home, or a sender in another home, writes next; None if the trail has no writer."""
     places = [
         target.current.seqno
         for entry in home.groups()

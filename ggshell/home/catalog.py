@@ -211,7 +211,7 @@ class Catalog:
         """Move the catalog away and build a new one from the checkpoint files.
 
         Returns the path of the old catalog, or None if there was none. Waits, as every use of the catalog does, until
-        nobody else has it open: a change that is being written would otherwise be lost with the old catalog.
+        no other process has it open: a change that is being written would otherwise be lost with the old catalog.
         """
         kept = self._in_turn(self._move_away)
         self._use(lambda _: None)

@@ -94,7 +94,7 @@ def require_valid(certificate: Path, clock: Clock) -> None:
     raise StateError(
         f"certificate {certificate} {problem}",
         code="GGS-00916",
-        hint="replace it, or remove the self-signed one and its key, and START SERVICE makes a new one",
+        hint="replace it, or remove the self-signed one and its key, and START SERVICE creates a new one",
     )
 
 

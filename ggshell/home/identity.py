@@ -200,7 +200,7 @@ def require_free(root: Path, group: str) -> None:
 
 
 def make_own(root: Path, group: str) -> None:
-    """Record that this home owns a group that is added here, even if an original that is gone had one of that name.
+    """Record that this home owns a group that is added here, even if an original that no longer exists had one of that name.
 
     Raises StateError like ``require_free``; StoreError, DiskError.
     """

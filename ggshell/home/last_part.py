@@ -36,6 +36,6 @@ def _end_of(path: Path, data: bytes, left_out: int) -> str:
     if newline:
         left_out, data = left_out + len(data) - len(rest), rest
     return (
-        f"(the first {left_out} bytes are left out: read {path} on the machine of the home, or its parts with a GET request "
+        f"(the first {left_out} bytes are omitted: read {path} on the machine of the home, or its parts with a GET request "
         f"and offset=0)\n{data.decode(errors='replace')}"
     )

@@ -1,6 +1,6 @@
 """The journals of requests to the service that are being carried out: one file for each object that a request changes.
 
-A journal exists from the first step of a request to its end. One that is left says what an interrupted request has to undo.
+A journal exists from the first step of a request to its end. A remaining one records what an interrupted request has to undo.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ def changed_objects(home: Home) -> list[str]:
 
 
 def take_over(home: Home, group: str, kind: GroupKind) -> None:
-    """Forget what an interrupted request did with a group, because somebody changes the group as it is now."""
+    """Forget what an interrupted request did with a group, because a later request changes the group."""
     journal_of(home, f"{_GROUPS[kind]} {group.upper()}").unlink(missing_ok=True)

@@ -181,7 +181,7 @@ def _required(users: StoredUsers, name: str) -> dict[str, str]:
 
 
 def _keep_security(users: StoredUsers, name: str) -> None:
-    """Raise ConflictError if no other user has the role SECURITY, because then nobody could manage users over HTTP."""
+    """Raise ConflictError if no other user has the role SECURITY, because users could then not be managed over HTTP."""
     if not any(entry["role"] == Role.SECURITY.name for other, entry in users.items() if other != name):
         raise ConflictError(f"{name} is the only user with the role SECURITY", hint="give another user this role first")
 

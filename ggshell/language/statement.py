@@ -110,7 +110,7 @@ def split(text: str, file: str = "", *, suspect: bool = False) -> list[Statement
 
     ``suspect``: the statement before the text ends where its password would stand.
 
-    A line that begins with SHELL or HOST is a single statement, whatever it contains.
+    A line that begins with SHELL or HOST is a single statement, regardless of its content.
     """
     statements: list[Statement] = []
     joined = JoinedLines()

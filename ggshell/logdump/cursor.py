@@ -101,7 +101,7 @@ class Walk:
         if begin is not None:
             return self.file.at(begin)
         return (
-            InspectedRecord(self.place, b"", fault="the end of a record before this place")
+            InspectedRecord(self.place, b"", fault="the end of a record before this position")
             if self.place > self.file.first
             else None
         )

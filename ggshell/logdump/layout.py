@@ -110,7 +110,7 @@ def _dumped(answer: Dumped, display: Display) -> Iterator[str]:
 
 
 def hex_rows(data: bytes, limit: int) -> Iterator[str]:
-    """Format bytes in rows of 20, in pairs, with their ASCII characters beside them."""
+    """Format bytes in rows of 20, in pairs, followed by their ASCII characters."""
     for start in range(0, min(len(data), limit), ROW_BYTES):
         row = data[start : min(start + ROW_BYTES, limit)]
         letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)

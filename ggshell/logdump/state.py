@@ -93,7 +93,7 @@ class LogdumpSession:
         return self.walk.file
 
     def open(self, path: Path) -> None:
-        """Open a file in place of the open one.
+        """Open a file instead of the open one.
 
         Raises NotFoundError, or TrailError if it cannot be decrypted; the file that was open then stays open."""
         file = InspectedFile(path)

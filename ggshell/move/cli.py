@@ -36,7 +36,7 @@ _STEPS: Final = {
     "verify": "compare rows and objects while changes flow",
     "switch": "let clients write in the target instead of the source",
     "back": "let clients write in the source again",
-    "status": "show how far the move has come",
+    "status": "show the progress of the move",
     "finish": "remove everything that the move needed",
 }
 
@@ -189,7 +189,7 @@ def _parser() -> argparse.ArgumentParser:
                 type=float,
                 default=DRAIN_SECONDS,
                 metavar="SECONDS",
-                help=f"how long the last changes may take to arrive (default: {DRAIN_SECONDS:g})",
+                help=f"maximum time for the last changes to arrive (default: {DRAIN_SECONDS:g})",
             )
     return parser
 

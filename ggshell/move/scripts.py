@@ -1,4 +1,4 @@
-"""The statements and parameter files of a move: ordinary GoldenGate, which can also be run by hand.
+"""The statements and parameter files of a move: ordinary GoldenGate, which can also be run manually.
 
 The scripts skip what already exists, so that an interrupted step can be run again.
 """

@@ -26,7 +26,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A completed switch. ``time``: when it ended, in microseconds since 1970; ``seconds``: nobody could write for so long.
+    """A completed switch. ``time``: when it ended, in microseconds since 1970; ``seconds``: the write downtime.
 
     ``compared``: whether the rows have been compared since.
     """
@@ -79,7 +79,7 @@ class MoveFile:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"{self.path} cannot be read: {error}", hint="restore it from a backup, or finish the move by hand"
+                f"{self.path} cannot be read: {error}", hint="restore it from a backup, or finish the move manually"
             ) from error
 
     def get(self) -> MoveState:

@@ -115,7 +115,7 @@ def load(means: Means) -> None:
 
 
 def follow(means: Means) -> None:
-    """Apply the changes since the load until little is left, and keep applying them."""
+    """Apply the changes since the load until the target has nearly caught up, and keep applying them."""
     file, state = _after(means, Step.LOAD, "load")
     if Step.FOLLOW in state.done:
         means.run("follow", Scripts(means.home, state.request).restart())
@@ -165,7 +165,7 @@ def require_capture(request: MoveRequest, sides: Sides) -> None:
             raise StateError(
                 f"event triggers of ggshell are disabled or missing in {alias}: DDL there is not replicated",
                 code="GGS-01267",
-                hint="enable them with ADD SCHEMATRANDATA, and run what was executed meanwhile in the other database too",
+                hint="enable them with ADD SCHEMATRANDATA, and run the statements executed meanwhile in the other database too",
             )
 
 
@@ -177,9 +177,9 @@ def require_all_schemas(request: MoveRequest, sides: Sides) -> None:
         newer = sorted({*side.schemas()} - {*request.schemas} - {*request.others})
         if newer:
             raise StateError(
-                f"schemas of {alias} were not there when the move was prepared, and are not moved: {', '.join(newer)}",
+                f"schemas of {alias} did not exist when the move was prepared, and are not moved: {', '.join(newer)}",
                 code="GGS-01268",
-                hint="drop them, or begin again with them; ggshell move prepare --schemas … leaves them where they are",
+                hint="drop them, or begin again with them; ggshell move prepare --schemas … does not move them",
             )
 
 
@@ -252,7 +252,7 @@ def _require_nothing_registered(present: Present) -> None:
 
 
 def _trail_files(home: Home, pair: Pair) -> list[Path]:
-    """Return the files of a trail of this move, with those that its processes keep beside them."""
+    """Return the files of a trail of this move, with those that its processes keep next to them."""
     name = TrailName.parse(pair.trail, home.root)
     beside = (*name.folder.glob(f".{name.prefix}.*"), *name.folder.glob(f".{name.prefix}[0-9]*"))
     return [*(name.file(number) for number in name.sequences()), *beside]

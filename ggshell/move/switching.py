@@ -1,4 +1,4 @@
-"""The switch: for a few moments nobody can write, then clients write in the other database.
+"""The switch: neither database accepts writes for a few moments, then clients write in the other one.
 
 Both directions replicate all the time, so that the way back is the same switch in the other direction.
 """
@@ -24,7 +24,7 @@ DRAIN_SECONDS: Final = 10.0
 
 
 class Switched(NamedTuple):
-    """A completed switch. ``seconds``: nobody could write for so long; ``ended``: sessions of clients that were ended."""
+    """A completed switch. ``seconds``: the write downtime; ``ended``: sessions of clients that were ended."""
 
     seconds: float
     ended: int
@@ -98,7 +98,7 @@ def _require_possible(state: MoveState, direction: Direction) -> None:
         raise StateError(
             f"clients already write in {pair_of(state.request, direction).target}",
             code="GGS-01261",
-            hint=f"ggshell move {'back' if direction is Direction.FORWARD else 'switch'} goes in the other direction",
+            hint=f"ggshell move {'back' if direction is Direction.FORWARD else 'switch'} switches in the other direction",
         )
 
 
@@ -121,9 +121,7 @@ def _drained(
 
 def _say_open(means: Means, state: MoveState, direction: Direction, seconds: float) -> None:
     pair = pair_of(state.request, direction)
-    means.say(
-        f"{pair.target} is open to clients, {pair.source} is read-only. Nobody could write for {seconds:.3f} seconds."
-    )
+    means.say(f"{pair.target} is open to clients, {pair.source} is read-only. Write downtime: {seconds:.3f} seconds.")
 
 
 def _compare(

@@ -1,6 +1,6 @@
 """The binary messages between a sender and a receiver of a trail.
 
-A frame carries bytes of one trail file and where they stand in it, so a frame that is repeated, lost or out of order is
+A frame carries bytes of one trail file and their position in it, so a frame that is repeated, lost or out of order is
 recognized by its place. An acknowledgement names the durable end of the trail and how many bytes of frames were taken.
 All numbers are big-endian.
 """

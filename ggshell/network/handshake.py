@@ -92,7 +92,7 @@ def expect(message: str | bytes | None, kind: type[_Answer], where: str) -> _Ans
     if isinstance(found, Refusal):
         raise refused(where, found)
     if not isinstance(found, kind):
-        raise ProcessError(f"{where} does not answer as a service that exchanges trails", code=NOT_A_RECEIVER)
+        raise ProcessError(f"{where} is not a service that exchanges trails", code=NOT_A_RECEIVER)
     return found
 
 

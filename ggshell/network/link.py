@@ -1,4 +1,4 @@
-"""One WebSocket connection, driven by one thread: sends without blocking, and waits only where the caller says so.
+"""One WebSocket connection, driven by one thread: sends without blocking, and waits only where the caller requests it.
 
 A connection is lost, although TCP may not know it, if nothing moves on it for ``SILENCE_SECONDS``: a cable that was cut sends
 no reset. On an idle connection, pings make sure that something arrives. On a slow one, a ping waits after the data that was
@@ -271,7 +271,7 @@ class Link:
         self._write()
 
     def _hear_last_words(self) -> None:
-        """Read what has arrived over a connection to which nothing can be written any more."""
+        """Read what has arrived over a connection to which nothing can be written now."""
         if self._broken:
             return
         self._broken = True
@@ -313,7 +313,7 @@ class Link:
             return ProcessError(
                 f"{self._where} does not serve trails: {error}",
                 code=NOT_A_RECEIVER,
-                hint="check the address, and that the service there is of the same release",
+                hint="check the address, and that the service there has the same release",
             )
         return self._lost(str(error) or type(error).__name__)
 

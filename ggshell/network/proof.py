@@ -5,9 +5,10 @@ A home *dials* the service of another home, to send a trail or to read one. Two 
 Who answers: TLS shows the certificate of the service, and ``network.trust`` compares it with the peer's fingerprint, or has an
 authority verify it. Nothing is sent before that.
 
-Who dials: the answering service sends a challenge with a nonce and the fingerprint of its own home. The dialing home signs
-both, together with what it asks for (to read or to write, the trail, its id, the group). The service verifies the signature
-over its own fingerprint, whatever the signer saw, and finds the signer among its peers. The nonce makes the proof valid once.
+Who dials: the answering service sends a challenge with a nonce and the fingerprint of its own home. The dialing home
+signs both, together with what it asks for (to read or to write, the trail, its id, the group). The service verifies the
+signature over its own fingerprint, regardless of what the signer saw, and finds the signer among its peers. The nonce
+makes the proof valid once.
 
 The fingerprint in the signed text stops a peer that relays: it dials a third home, passes that home's challenge on to the home
 that dials it, and could use the answer there. The dialing home therefore signs only for the home that must answer at the
@@ -17,9 +18,9 @@ third home is not made. Which home must answer:
 - The peer that has the dialed address (ADD PEER … ADDRESS). A reverse proxy in front of it has another certificate, which
   PROXY names; the challenge then comes from the home itself. A proxy that is not named looks like a peer
   that relays, even if an authority issued its certificate: the authority says whose host it is, not which home answers there.
-- Without such a peer, the home whose certificate TLS has shown: the service itself answers, nobody is in between.
-- Without TLS (only on this machine) and without such a peer, the dialing home cannot know. The signed text says so, and only
-  a service that itself works without TLS accepts it.
+- Without such a peer, the home whose certificate TLS has shown: the service itself answers, without an intermediary.
+- Without TLS (only on this machine) and without such a peer, the dialing home cannot know. The signed text states this, and
+  only a service that itself works without TLS accepts it.
 
 A user or a client certificate (AUTHENTICATION) replaces the second proof. A home that knows which home must answer signs
 nevertheless: its trails are then recognized as its own, whether it signs in or is a peer.
@@ -65,7 +66,7 @@ class HomeKey(NamedTuple):
             reason = error.strerror if isinstance(error, OSError) else "it is not valid"
             raise StoreError(
                 f"the certificate {self.certificate} or its key {self.key} cannot be read: {reason}",
-                hint="correct CERTIFICATE in dirprm/service.prm, or remove both files: START SERVICE makes them again",
+                hint="correct CERTIFICATE in dirprm/service.prm, or remove both files: START SERVICE creates them again",
             ) from error
         if isinstance(key, ec.EllipticCurvePrivateKey):
             signature = key.sign(text.encode(), ec.ECDSA(hashes.SHA256()))
@@ -132,15 +133,13 @@ class ExpectedHome(NamedTuple):
         try:
             found = parse_fingerprint(announced)
         except UsageError as error:
-            raise ProcessError(
-                f"the service at {self.place} does not say which home it belongs to", code=OTHER_HOME
-            ) from error
+            raise ProcessError(f"the service at {self.place} did not identify its home", code=OTHER_HOME) from error
         if self.is_unknown or found == self.fingerprint:
             return
         expected, change = self._difference(found)
         raise ProcessError(
             f"the service at {self.place} belongs to the home with the fingerprint {found}, but {expected}:"
-            " a reverse proxy, or a home that passes the connection on",
+            " a reverse proxy, or a home that forwards the connection",
             code=OTHER_HOME,
             hint=f"if it is a reverse proxy, compare the fingerprint with INFO PEER in the other home, then run: {change}",
         )

@@ -1,7 +1,7 @@
 """One trail that another home writes here: takes messages, writes files, and answers with acknowledgements.
 
-The order is the writer's own: bytes, one sync for all frames that have arrived, the durable mark, the acknowledgement. A
-frame that does not stand at the end of the trail is refused, so nothing is written twice and nothing is left out.
+The order is the writer's own: bytes, one sync for all frames that have arrived, the durable mark, the acknowledgement.
+A frame that does not continue at the end of the trail is refused, so nothing is written twice or skipped.
 """
 
 from __future__ import annotations

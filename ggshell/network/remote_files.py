@@ -71,7 +71,7 @@ class _Speed:
 
 
 class RemoteTrailFiles:
-    """The files of one trail in another home. After ConnectionLostError they cannot be used any more."""
+    """The files of one trail in another home. After ConnectionLostError they can no longer be used."""
 
     restarts_are_recorded = False
     """A bad line reconnects often; the trail must not grow by that."""
@@ -125,9 +125,7 @@ class RemoteTrailFiles:
                 decode_header(header)
                 self._headers[end.position.seqno] = header
         except (ValueError, IndexError, struct.error) as error:
-            raise ProcessError(
-                f"{self._where} does not answer as a receiver of trails: {error}", code=NOT_A_RECEIVER
-            ) from error
+            raise ProcessError(f"{self._where} is not a receiver of trails: {error}", code=NOT_A_RECEIVER) from error
         return end
 
     @property

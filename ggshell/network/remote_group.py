@@ -31,5 +31,6 @@ class RemoteGroup:
         return (self.home, self.group.upper()) == (other.home, other.group.upper())
 
     def is_same(self, other: RemoteGroup) -> bool:
-        """Whether both are the same group of the same home. One that was recorded without a proof is whoever says so."""
+        """Whether both are the same group of the same home. One that was recorded without a proof matches any group
+        that claims to be it."""
         return self.has_name_of(other) and (not self.proven.login or other.proven.is_as(self.proven))

@@ -24,7 +24,7 @@ class ServiceUrl(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Host and port, as they stand in a URL and in the file of pinned certificates."""
+        """Host and port, as written in a URL and in the file of pinned certificates."""
         return host_and_port(self.host, self.port)
 
     @property

@@ -58,7 +58,9 @@ def _sign_in(stream: socket.socket, proxy: Proxy) -> None:
         raise proxy.refused(f"it answers with byte {version}, which is not SOCKS 5")
     if method == _REFUSED:
         raise proxy.refused(
-            "it requires a login" if proxy.login is None else "it accepts neither a password nor no login"
+            "it requires a login"
+            if proxy.login is None
+            else "it accepts neither a password nor a connection without a login"
         )
     if method == _PASSWORD and proxy.login is not None:
         user, password = proxy.login.userid.encode(), proxy.login.password.encode()
@@ -68,7 +70,7 @@ def _sign_in(stream: socket.socket, proxy: Proxy) -> None:
         if _received(stream, proxy, 2)[1]:
             raise proxy.refused("it does not accept the login")
     elif method != _NO_LOGIN:
-        raise proxy.refused(f"it asks for method {method} of signing in")
+        raise proxy.refused(f"it requires method {method} of signing in")
 
 
 def _address(proxy: Proxy, host: str) -> bytes:

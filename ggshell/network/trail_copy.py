@@ -128,7 +128,7 @@ class TrailCopy:
 
 
 def forget_reading(link: Link, where: str, trail: str, reader: Sender) -> None:
-    """Tell a source that this reader needs its trail no longer. Raises ConnectionLostError, ProcessError."""
+    """Notify a source that this reader no longer needs its trail. Raises ConnectionLostError, ProcessError."""
     opening = _opening(trail, reader)
     opening.forgets = True
     open_trail(link, where, opening, reader)

@@ -1,8 +1,8 @@
-"""Who writes a trail that arrives from another home: a small file beside the trail.
+"""Who writes a trail that arrives from another home: a small file next to the trail.
 
-A trail has one writer for its whole life. Two paths into one trail, or a path into the trail of an Extract, would mix
+A trail always has the same writer. Two paths into one trail, or a path into the trail of an Extract, would mix
 transactions that the readers cannot tell apart. A sender that was deleted here (DELETE RECVPATH) stays recorded while the trail
-has files: it can continue them, nobody else can.
+has files: only it can continue them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def owner_path(name: TrailName) -> Path:
 def owner_of(name: TrailName) -> TrailOwner | None:
     """Return the owner of a trail that arrives from another home; None for any other trail. Raises StoreError.
 
-    A deleted owner of a trail without files is none any more.
+    A deleted owner of a trail without files no longer counts.
     """
     path = owner_path(name)
     try:
@@ -91,7 +91,7 @@ def require_no_sender(name: TrailName) -> None:
         raise ConflictError(
             f"trail {name} belongs to its sender: {owner.text} {'wrote' if owner.deleted else 'writes'} it",
             code=OTHER_WRITER,
-            hint="use another trail name; if its sender is gone, use DELETE RECVPATH … PURGE",
+            hint="use another trail name; if its sender no longer exists, use DELETE RECVPATH … PURGE",
         )
 
 

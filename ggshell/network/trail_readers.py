@@ -1,4 +1,4 @@
-"""The homes that read a trail of this home: a small file beside the trail for each, with the first file that it still needs.
+"""The homes that read a trail of this home: a small file next to the trail for each, with the first file that it still needs.
 
 Purging respects these files like the checkpoints of the home's own groups. They stay while the reader is not connected.
 """
@@ -87,7 +87,7 @@ def _read(path: Path) -> TrailReader:
     except (OSError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is damaged"
         raise StoreError(
-            f"the file {path}, which says how far another home has read the trail, cannot be read: {reason}",
+            f"the file {path}, which records the position of another home that reads the trail, cannot be read: {reason}",
             hint="remove it: its reader writes it again when it connects",
         ) from error
     return found

@@ -58,9 +58,9 @@ class Pins(Protocol):
 class Trust:
     """Decides whether the certificate of one service is trusted.
 
-    ``keep``: pins a certificate that the user accepts; None if nobody may accept one. ``confirm``: asks the user; None if
-    the process cannot prompt. ``accept``: accept without asking. ``statement``: the statement that does so, for the message,
-    with ``{fingerprint}`` for the certificate's, or a function that makes it from the fingerprint.
+    ``keep``: pins a certificate that the user accepts; None if certificates may not be accepted. ``confirm``: asks the
+    user; None if the process cannot prompt. ``accept``: accept without asking. ``statement``: the statement that does
+    so, for the message, with ``{fingerprint}`` for the certificate's, or a function that makes it from the fingerprint.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ _PROGRAMS: Final = {
 class AccessRule(NamedTuple):
     """One rule.
 
-    ``pattern``: of addresses, as text with ``*``; ``network``: instead of a pattern; ``login``: a user, empty for everyone;
+    ``pattern``: of addresses, as text with ``*``; ``network``: instead of a pattern; ``login``: a user, empty for all users;
     ``allow``: false for DENY.
     """
 
@@ -75,9 +75,9 @@ class AccessRules(NamedTuple):
     rules: tuple[AccessRule, ...] = ()
 
     def allows(self, program: Program, ip: str, login: str | None = None) -> bool:
-        """Whether a connection is allowed: the first rule that fits decides, and without one it is allowed.
+        """Whether a connection is allowed: the first rule that matches applies, and without one it is allowed.
 
-        ``login``: the user, empty for nobody. None if the user is not known yet: then the result is whether the rules allow
+        ``login``: the user, empty for none. None if the user is not known yet: then the result is whether the rules allow
         the connection for any user.
         """
         address = plain_address(ip)

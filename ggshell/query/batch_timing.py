@@ -15,7 +15,7 @@ class BatchTiming:
     """Times the batches of one stream. ``latency``: seconds from a row in the trail to its commit in the target.
 
     A batch begins when its oldest rows have waited so long that they are committed in time if it takes as long as the last
-    one. A full batch begins at once. Each look for new data is one call of ``begins`` or ``nothing``.
+    one. A full batch begins at once. Each check for new data is one call of ``begins`` or ``nothing``.
 
     ``interval``: seconds from the beginning of a batch to that of the next, if the next is not full.
     """

@@ -399,7 +399,7 @@ def java_version(program: Path) -> int:
 def write_launcher(java: Java, folder: Path, log: Path) -> Path:
     """Write the launcher to ``bin/java`` of a folder, to be used as JAVA_HOME. Its errors are appended to the log.
 
-    A Java that runs out of memory exits and reports it there: otherwise some of its threads would be gone, and their callers
+    A Java that runs out of memory exits and reports it there: otherwise some of its threads would have ended, and their callers
     would wait forever. Java, Spark and Spark's Python processes create temporary files only in this folder.
     """
     path = folder / "bin" / "java"

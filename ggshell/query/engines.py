@@ -42,7 +42,7 @@ class Engines:
     """The two engines of a shell.
 
     ``warm_early``: whether a session can be started before it is needed; ``on_progress`` receives the progress of queries;
-    ``session``: a session that runs already; ``stopped``: whether nobody waits for the running query any more.
+    ``session``: a session that runs already; ``stopped``: whether the client of the running query has disconnected.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ CHECK_SECONDS = 0.2
 class LocalEngine:
     """Runs queries on DuckDB, one connection per query.
 
-    ``threads``: the number of cores, 0 for all. ``stopped``: whether nobody waits for the running query any more.
+    ``threads``: the number of cores, 0 for all. ``stopped``: whether the client of the running query has disconnected.
     """
 
     name = "local"
@@ -35,7 +35,7 @@ class LocalEngine:
         self._failures: list[Exception] = []
 
     def ask(self, sql: str, views: Sequence[View]) -> pa.Table:
-        """Run a query. Raises StatementError for invalid SQL, TrailError for damage, StateError if nobody waits for it.
+        """Run a query. Raises StatementError for invalid SQL, TrailError for damage, StateError if its client has disconnected.
 
         DuckDB works in a separate thread, because Python handles Ctrl-C only in the main thread, and only between two
         bytecodes.
@@ -72,7 +72,7 @@ class LocalEngine:
         return answers[0]
 
     def _wait(self, over: threading.Event) -> None:
-        """Wait for a query. Raises StateError as soon as nobody else does."""
+        """Wait for a query. Raises StateError as soon as its client has disconnected."""
         while not over.wait(CHECK_SECONDS):
             if self._stopped():
                 raise StateError("the query was canceled because its client disconnected")

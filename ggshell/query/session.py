@@ -269,7 +269,7 @@ def _and_then(work: Callable[[], None], over: threading.Event) -> None:
 
 PORT: Final = 15002
 RETRIES: Final = 4
-"""With PySpark's default of 15, a user would wait ten minutes for a server that is gone."""
+"""With PySpark's default of 15, a user would wait ten minutes for a server that no longer exists."""
 REACH_SECONDS: Final = 10.0
 _REMOTE = re.compile(r"sc://(\[[^\]]+\]|[^:/;]+)(?::(\d+))?")
 

@@ -26,7 +26,7 @@ _LEFT_OUT: Final = frozenset({"__pycache__", "_grammar", "demo", "service", "cli
 _COMPILED: Final = frozenset({"query", "trail", "record", "home", "monitoring", "pipeline"})
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _UNCHECKED: Final = 0b01
-"""The flag of compiled code that is valid without a look at its source (PEP 552)."""
+"""The flag of compiled code that is valid without a check of its source (PEP 552)."""
 
 
 def package_file(folder: Path) -> Path:

@@ -68,7 +68,7 @@ def _context_inside(path: Path, first: int, opened: int) -> Context | None:
 
 
 def _index_of(name: TrailName, seqno: int) -> FileIndex | None:
-    """The index of a file that does not change any more, made if it is missing. None for other files, and with damage."""
+    """The index of a file that no longer changes, built if it is missing. None for other files, and with damage."""
     path = name.file(seqno)
     found = find_index(path)
     if found is not None:

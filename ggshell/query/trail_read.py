@@ -116,7 +116,7 @@ class TrailRead:
         return TrailRead(trail, self.table, chosen, self.on_damage, self.keys)
 
     def batches(self, split: TrailSplit, wanted: RowFilter = EVERYTHING) -> Iterator[pa.RecordBatch]:
-        """The rows of a split. Raises TrailError for damage if ``on_damage`` says so."""
+        """The rows of a split. Raises TrailError for damage if ``on_damage`` requires it."""
         path = path_of(split.file)
         if self.table:
             yield from self._table_batches(path, split, wanted)

@@ -152,7 +152,7 @@ def _batches(file: str) -> Iterator[pa.RecordBatch]:
 def _number(options: dict[str, str], name: str, default: int) -> int:
     text = options.get(name, str(default))
     if not text.isdigit() or not int(text):
-        raise UsageError(f"{name} must be a number from 1 on, not {text}")
+        raise UsageError(f"{name} must be a number of at least 1, not {text}")
     return int(text)
 
 

@@ -67,7 +67,7 @@ class ChangeBatch:
     def images(self, row: int) -> tuple[bytes, bytes]:
         """Return the before and after images in a row's data area; a single image is returned as the second.
 
-        Raises ValueError if the length of the first image leads outside the data area."""
+        Raises ValueError if the first image extends past the data area."""
         data = self.data(row)
         if int(self.io_type[row]) not in TWO_IMAGES:
             return b"", data

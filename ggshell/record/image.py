@@ -41,7 +41,7 @@ def encode_image(columns: Iterable[tuple[int, bytes | None]]) -> bytes:
 
 
 def decode_image(image: bytes | memoryview) -> list[tuple[int, bytes | None]]:
-    """Decode an image to (index, value or None) pairs. Raises ValueError if a length leads outside the image."""
+    """Decode an image to (index, value or None) pairs. Raises ValueError if a value extends past the image."""
     columns: list[tuple[int, bytes | None]] = []
     place, end = 0, len(image)
     try:
@@ -78,7 +78,7 @@ def join_key_update(before: bytes, after: bytes) -> bytes:
 
 
 def split_key_update(data: bytes | memoryview) -> tuple[bytes | memoryview, bytes | memoryview]:
-    """Split a key update's data area into its two images. Raises ValueError if the length leads outside it."""
+    """Split a key update's data area into its two images. Raises ValueError if the first image extends past it."""
     try:
         size, first = _U16.unpack_from(data)[0], 2
         if size == 0xFFFF:

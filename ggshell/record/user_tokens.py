@@ -35,7 +35,7 @@ def encode_user_tokens(tokens: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def decode_user_tokens(data: bytes | memoryview) -> dict[str, bytes]:
-    """Decode tokens by name, in order. Raises ValueError if a length leads outside or a name is not valid UTF-8."""
+    """Decode tokens by name, in order. Raises ValueError if a token extends past the end or a name is not valid UTF-8."""
     found: dict[str, bytes] = {}
     place, end = 0, len(data)
     while place < end:

@@ -57,7 +57,7 @@ class AccessControl:
         )
 
     def _current(self) -> AccessRules:
-        """Return the rules of the file; if it is not valid any more, report it and keep the rules that were read last.
+        """Return the rules of the file; if it is no longer valid, report it and keep the rules that were read last.
 
         They are also kept without the file, and while it is empty: some editors save it so.
         """
@@ -68,7 +68,9 @@ class AccessControl:
         try:
             self._rules = load_manager(self._path).access
         except GgsError as error:
-            text = f"The access rules of mgr.prm were not read again, and the former ones still apply: {error.located}"
+            text = (
+                f"The access rules of mgr.prm were not read again, and the previous ones still apply: {error.located}"
+            )
             self._report("GGS-00942", text)
         return self._rules
 

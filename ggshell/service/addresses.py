@@ -1,4 +1,4 @@
-"""The forms of the API's addresses: direct, through the vendor's services, and through a reverse proxy. All lead to one API.
+"""The forms of the API's addresses: direct, through the vendor's services, and through a reverse proxy. All name one API.
 
 ``/services/v2/extracts``, ``/services/adminsrvr/v2/extracts``, ``/services/north/adminsrvr/v2/extracts`` and
 ``/services/ServiceManager/v2/deployments`` are valid; see the vendor's page on reverse proxies.

@@ -49,7 +49,7 @@ DEADLINE_SECONDS: Final = 25.0
 LOCK_SHARE: Final = 0.6
 """The part of the deadline for which a change waits for other changes of the same object."""
 UNWATCHED_SECONDS: Final = 0.5
-"""For how long nobody looks whether a client closes its connection. Most answers take less."""
+"""How long the service does not check whether a client closes its connection. Most answers take less."""
 _ENDING: Final = "the service is being stopped, so this request was not completed"
 _ABSOLUTE: Final = re.compile("https?://[^/]*", re.IGNORECASE)
 _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
@@ -107,7 +107,7 @@ class Application:
             )
 
     async def _answer_or_bug(self, request: HttpRequest) -> Response:
-        """Return the answer. Raises GgsError, whatever happens: Starlette would answer other errors without the envelope."""
+        """Return the answer. Raises only GgsError: Starlette would answer other errors without the envelope."""
         try:
             return await self._answer(request)
         except GgsError:
@@ -116,7 +116,7 @@ class Application:
             raise bug(error) from error
 
     def _refusal(self, request: HttpRequest, error: GgsError) -> Response:
-        """Return the answer that tells an error; an unexpected one is also an event."""
+        """Return the answer that reports an error; an unexpected one is also an event."""
         path, status, headers = request.scope["path"], status_of(error), headers_of(error)
         if status == 500:
             with contextlib.suppress(GgsError):  # a disk that is full must not hide the error itself
@@ -373,7 +373,7 @@ def _line(found: StandardResponse) -> bytes:
 
 
 def decode_body(route: routes.Route, data: bytes) -> Any:
-    """Decode a body in the type of its route, whatever its Content-Type. Raises HttpError 400."""
+    """Decode a body in the type of its route, regardless of its Content-Type. Raises HttpError 400."""
     if route.body is None:
         return None
     if not data.strip():

@@ -51,7 +51,7 @@ class ArrivingFrames:
         threading.Thread(target=self._run, name="receiver", daemon=True).start()
 
     def take(self, message: Data) -> None:
-        """Write a message when those before it are written; read no more while too many bytes wait."""
+        """Write a message when those before it are written; stop reading while too many bytes wait."""
         if self._is_ended:
             return
         self._messages.append(message)

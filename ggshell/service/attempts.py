@@ -1,8 +1,8 @@
-"""Failed attempts to sign in: guessing is slow, but nobody keeps the right password away from its user for long.
+"""Failed attempts to sign in: guessing is slow, but an attacker cannot lock a user out for long.
 
-A user at an address waits after some failures, for a few seconds at most. A wrong password that is sent again is refused
-without a check and does not count, so a program with an old password locks nobody out. An address that tries many user
-names is delayed.
+A user at an address waits after some failures, for a few seconds at most. A wrong password that is sent again is
+refused without a check and does not count, so a program with an old password does not lock its user out. An address
+that tries many user names is delayed.
 """
 
 from __future__ import annotations

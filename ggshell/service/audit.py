@@ -64,7 +64,7 @@ class Audit:
         self._line(Severity.WARNING, text)
 
     def _line(self, severity: Severity, text: str) -> None:
-        """Write a line. The outcome of a request stays as it is if that fails; the line then goes to standard error."""
+        """Write a line. The outcome of a request does not change if that fails; the line then goes to standard error."""
         try:
             self._write(severity, "GGS-00905", text)
         except DiskError as error:

@@ -1,6 +1,6 @@
 """Binary messages of a WebSocket, received where they are used: the library would copy a long one five times.
 
-Everything else is the library's: text, control frames, messages in parts, and whatever breaks a rule.
+Everything else is the library's: text, control frames, messages in parts, and messages that break a rule.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _memory(length: int) -> memoryview:
 
 
 def use_again(message: memoryview) -> None:
-    """Note that nobody refers to a long message any more: a later one takes its memory. Any thread can call this."""
+    """Release the memory of a long message for a later one. Any thread can call this."""
     if isinstance(message.obj, np.ndarray) and len(_FREE) < _MOST_FREE:
         _FREE.append(message.obj.data)
 

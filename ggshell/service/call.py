@@ -152,7 +152,7 @@ class Call:
         return f"{self.request.base}{path}"
 
     def require_shown(self, path: Path) -> None:
-        """Check that the user may read a file of the home: a symbolic link can lead out of it. Raises HttpError, UsageError."""
+        """Check that the user may read a file of the home: a symbolic link can point outside. Raises HttpError, UsageError."""
         require_inside(self.bounds, self.principal, str(path), exact=True)
 
     def close(self) -> None:

@@ -77,8 +77,11 @@ class Wanted(NamedTuple):
 EVENT_QUERY: Final = {
     "fromID": "the number of the first message",
     "toID": "the number of the last message",
-    "offset": "how many messages to leave out, of those that fit",
-    "limit": f"the most messages in the answer: {_USUAL} if left out, at most {MOST}; without fromID and offset, the newest",
+    "offset": "the number of matching messages to skip",
+    "limit": (
+        f"the maximum number of messages in the response: {_USUAL} by default, at most {MOST};"
+        " without fromID and offset, the newest"
+    ),
 }
 """What the parameters that ``wanted`` reads mean."""
 

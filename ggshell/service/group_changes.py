@@ -96,7 +96,7 @@ def set_status(call: Call, kinds: Kinds, name: str, wanted: str, *, start_option
 
 
 def start(call: Call, found: View, options: str = "") -> None:
-    """Start a group. A running group is left as it is."""
+    """Start a group. A running group does not change."""
     what = f"{kind_word(found.type)} group {found.group}"
     if found.runs:
         call.said.append(Said("OGG-15426", f"{what} is already running."))
@@ -107,7 +107,7 @@ def start(call: Call, found: View, options: str = "") -> None:
 
 
 def stop(call: Call, found: View, *, killed: bool = False, forced: bool = False) -> None:
-    """Stop or kill a group. A group that is not running is left as it is."""
+    """Stop or kill a group. A group that is not running does not change."""
     what = f"{kind_word(found.type)} group {found.group}"
     if not found.runs:
         call.said.append(Said(DONE, f"{what} is not running."))

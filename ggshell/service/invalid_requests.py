@@ -27,4 +27,4 @@ class InvalidRequests:
             return
         others = f" ({more} more since the last message)" if more else ""
         with contextlib.suppress(GgsError):  # the log cannot be written: the connection ends all the same
-            self._state.event(Severity.WARNING, CODE, f"{host} sent what is not an HTTP request{others}")
+            self._state.event(Severity.WARNING, CODE, f"{host} sent data that is not an HTTP request{others}")

@@ -11,7 +11,7 @@ from ggshell.service.call import Call
 
 PART_QUERY: Final = {
     "offset": f"where the part of the file begins, in bytes; without it, the end of the file. A part has at most {MOST_BYTES} "
-    "bytes, and a line says what is left out"
+    "bytes, and a line names the omitted part"
 }
 
 

@@ -61,7 +61,7 @@ class HomeCollector(Collector):
         yield _gauge("ggshell_disk_free_bytes", "Free space of the home's file system.", disk.free)
         yield _gauge("ggshell_disk_size_bytes", "Size of the home's file system.", disk.total)
         if self._certificate_end is not None:
-            text = "Until when the certificate of the service is valid."
+            text = "The time at which the certificate of the service expires."
             yield _gauge("ggshell_certificate_end_time_seconds", text, self._certificate_end / _MICRO)
 
 
@@ -106,7 +106,7 @@ def _states(found: list[GroupSnapshot]) -> Iterator[Metric]:
     up = [(each, float(each.found.state is ProcessState.RUNNING)) for each in found]
     yield _of_groups("ggshell_group_up", "Whether the group's process is running.", up)
     states = GaugeMetricFamily(
-        "ggshell_group_state", "The state of the group: 1 for the present one.", labels=[*_GROUP, "state"]
+        "ggshell_group_state", "The state of the group: 1 for the current one.", labels=[*_GROUP, "state"]
     )
     for each in found:
         for state in _STATES:
@@ -174,7 +174,7 @@ def _slots(found: list[GroupSnapshot]) -> Iterator[Metric]:
     yield _of_groups("ggshell_slot_retained_bytes", "The log that the group's replication slot retains.", retained)
     left = ((each, slot.seconds_left) for each, slot in known)
     yield _of_groups(
-        "ggshell_slot_limit_seconds", "The time until the slot reaches its limit at the present growth.", left
+        "ggshell_slot_limit_seconds", "The time until the slot reaches its limit at the current rate.", left
     )
     room = ((each, None if slot.room is None else float(slot.room)) for each, slot in known)
     yield _of_groups("ggshell_slot_room_bytes", "The log that the slot can still retain.", room)

@@ -37,7 +37,7 @@ _KEPT: Final = ("dirprm", "dirchk", "GLOBALS", "ggserr.log")
 class Bounds(NamedTuple):
     """Which files the users of the service may name: those of the home, and those in the folders of ALLOWPATH.
 
-    ``secrets``: further files that nobody may name.
+    ``secrets``: further files that no user may name.
     """
 
     home: Home
@@ -92,7 +92,7 @@ def is_outside(bounds: Bounds, text: str, *, written: bool = False, exact: bool 
 
 
 def _leaves(bounds: Bounds, path: Path, *, written: bool, exact: bool) -> bool:
-    """Whether a path leads out of the home. Arguments and errors: as for ``is_outside``."""
+    """Whether a path points outside the home. Arguments and errors: as for ``is_outside``."""
     _require_open(bounds, path, bounds.home.root)
     try:
         places = [path.resolve(), *(() if exact else _links(path))]
@@ -139,7 +139,7 @@ def _is_inside(bounds: Bounds, place: Path) -> bool:
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """Yield the places of what a folder, a pattern or the name of a trail refers to, if a link leads there."""
+    """Yield the places of what a folder, a pattern or the name of a trail refers to, if a link points there."""
     pattern = str(path / "*") if os.path.isdir(path) else f"{path}*"  # noqa: PTH112 - a name can be too long
     folders = set()
     for found in map(Path, glob.iglob(pattern)):  # noqa: PTH207 - an absolute pattern

@@ -56,11 +56,11 @@ class PlaceUse(Enum):
     INCLUDED = auto()
     """A file that becomes part of a parameter file: in the home or a folder of ALLOWPATH, for every role."""
     SECURED = auto()
-    """A setting of the whole home: only the role SECURITY may set it, wherever it leads."""
+    """A setting of the whole home: only the role SECURITY may set it, regardless of the value."""
     COMPARED = auto()
     """It is only compared with what the home has. Nothing is opened."""
     UNUSED = auto()
-    """This version does not support it: the page says so."""
+    """This version does not support it, as the page states."""
 
 
 PARAMETERS: Final[Mapping[tuple[str, str], PlaceUse]] = {

@@ -123,7 +123,7 @@ def _success(route: Route, status: int) -> str:
     if status == CONTINUES != route.status:
         return "The request takes longer and continues; its result is at the address in the Location header."
     if route.summary.startswith("Not supported"):
-        return "Never answered: the request is not supported. The answer 404 says what to use instead."
+        return "Never answered: the request is not supported. The 404 response names the alternative."
     if "not possible" in route.summary or "cannot" in route.summary:
         return "Only if the request changes nothing."
     if route.raw:

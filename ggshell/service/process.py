@@ -218,7 +218,7 @@ def _tls(home: Home, settings: ServiceParameters, clock: Clock, report: Report) 
     if not settings.certificate:
         certificate, _, made = ensure_certificate(home, clock)
         if made:
-            text = f"Certificate {certificate} made. Its fingerprint is {read_certificate(certificate).fingerprint}."
+            text = f"Certificate {certificate} created. Its fingerprint is {read_certificate(certificate).fingerprint}."
             report.event(Severity.INFO, "GGS-00912", text)
     return tls_context(home, settings, clock)
 

@@ -89,7 +89,9 @@ def update(call: Call, path: str) -> Answer:
     if set(given) - {"begin"} or body.options:
         required(call.principal, Role.ADMINISTRATOR)
     if body.target_initiated is False:
-        raise UsageError("who starts a path cannot be changed", hint="delete the path and create it in the source home")
+        raise UsageError(
+            "the home that starts a path cannot be changed", hint="delete the path and create it in the source home"
+        )
     _require_same_ends(found, body)
     with call.steps() as steps:
         group_changes.keep_group(call, steps, found)

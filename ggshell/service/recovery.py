@@ -69,7 +69,7 @@ class Recovery:
         return RETRY_SECONDS if left else None
 
     def _undone(self, name: str) -> bool:
-        """Undo what is unfinished of one object; return whether nothing is left. Each failure is an event once."""
+        """Undo the unfinished steps of one object; return whether all of them are undone. Each failure is an event once."""
         try:
             with self._state.locks.held([name], 0):
                 undo_unfinished(self._state, [name])

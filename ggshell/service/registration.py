@@ -68,7 +68,7 @@ def _registered(call: Call, name: str) -> bool:
 
 
 def unregister_deleted(call: Call, name: str, credentials: Alias) -> None:
-    """Release the source's log. If that fails, the answer says so: the slot would retain log forever."""
+    """Release the source's log. If that fails, the answer reports it: the slot would retain log forever."""
     try:
         call.log_in(credentials.connection)
         _unregister(call, name)
@@ -77,7 +77,7 @@ def unregister_deleted(call: Call, name: str, credentials: Alias) -> None:
 
 
 def still_registered(call: Call, name: str) -> None:
-    """Say that the slot of a deleted Extract is left, because nothing names a login to its source."""
+    """Report that the slot of a deleted Extract remains, because no alias names a login to its source."""
     text = f"EXTRACT {name} is deleted but still registered: its parameter file names no alias."
     call.said.append(Said("GGS-00204", text, "WARNING", "DBLOGIN to the source, then UNREGISTER EXTRACT"))
 

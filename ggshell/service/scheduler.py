@@ -30,7 +30,7 @@ _STATES: Final = "taskState"
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400, "weeks": 604_800}
 _LONGEST_EVERY: Final = 10 * 366 * 86_400
 _LONGEST_WAIT: Final = 600.0
-"""The seconds after which the scheduler looks at the clock again, in case somebody has set it."""
+"""The seconds after which the scheduler reads the clock again, in case it was changed."""
 _LONGEST_OUTPUT: Final = 4096
 DEFAULT_HISTORY: Final = 10
 
@@ -157,7 +157,7 @@ class TaskScheduler:
         self.put(name, {**self.tasks.get(name), "enabled": False})
 
     def run_soon(self, name: str) -> None:
-        """Run a task now, whatever its schedule."""
+        """Run a task now, regardless of its schedule."""
         with self._lock:
             self._states.put(name, {**self._state(name), "soon": True})
         self._changed.set()

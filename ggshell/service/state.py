@@ -42,7 +42,7 @@ MOST_LOGINS: Final = 8
 SILENCE_SECONDS: Final = 15.0
 """How long a database may leave a statement of a request without an answer. Less than the deadline of a request."""
 ABANDONED_SECONDS: Final = 60.0
-"""For how long a statement continues whose client does not ask for its outcome any more. A shell asks twice a second."""
+"""How long a statement continues after its client has stopped asking for its outcome. A shell asks twice a second."""
 _MOST_LONG_REQUESTS: Final = 200
 
 
@@ -80,7 +80,7 @@ class ServiceState:
     ``change_workers`` and ``statement_workers``. ``locks``: the objects that requests change. ``silence_seconds``: for how
     long a database may leave a statement of a request without an answer. ``free_logins``, ``free_statements``: how many more
     requests may use databases, and how many more statements of shells may be carried out. ``undo_again``: set if a journal
-    is left that is to be undone. ``metrics_changed``: set if a client has changed where metrics are sent.
+    remains that is to be undone. ``metrics_changed``: set if a client has changed where metrics are sent.
     """
 
     def __init__(self, home: Home, settings: ServiceParameters, clock: Clock) -> None:

@@ -1,7 +1,7 @@
 """Steps of a request that belong together: if one fails, or the service ends between them, those before it are undone.
 
 What undoes a step is written to the journal of the changed object before the step. The journal is removed at the end. The
-next start of the service, or the next change of the object, undoes what a journal names that is left.
+next start of the service, or the next change of the object, undoes the steps of a remaining journal.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Journal:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            hint = "check the object by hand, then remove the file"
+            hint = "check the object manually, then remove the file"
             raise StoreError(f"the journal {self.path} cannot be read: {error}", hint=hint) from error
 
     def write(self, content: Unfinished) -> None:

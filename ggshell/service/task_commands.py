@@ -48,7 +48,7 @@ def start_tasks(state: ServiceState) -> None:
 def execute(state: ServiceState, name: str, task: dict[str, Any]) -> str:
     """Carry out the command of a task as its owner; return its messages, one a line.
 
-    A command with a timeout runs in a process of its own, which is ended after that time. A failure is recorded in ggserr.log
+    A command with a timeout runs in a separate process, which is ended after that time. A failure is recorded in ggserr.log
     with the name of the task. A task whose owner was deleted is disabled, also if a user with the same name was added since.
     Raises GgsError.
     """
@@ -71,12 +71,12 @@ def _require_owner(state: ServiceState, name: str, owner: str) -> None:
     if state.users.identity(owner) == state.tasks.tasks.get(name).get(OWNER_IDENTITY, ""):
         return
     state.tasks.disable(name)
-    hint = "the task is disabled: PATCH it with its command to run it in your name, or delete it"
+    hint = "the task is disabled: PATCH it with its command to run it as your user, or delete it"
     raise HttpError(403, f"user {owner}, who created the task, was deleted", hint=hint)
 
 
 def _in_process(state: ServiceState, order: dict[str, Any], timeout: int) -> str:
-    """Carry out a command in a process of its own; end it after the timeout in seconds. Raises GgsError."""
+    """Carry out a command in a separate process; end it after the timeout in seconds. Raises GgsError."""
     program = [sys.executable, "-P", "-m", "ggshell.service.task_process", str(state.home.root)]
     over = threading.Event()
 

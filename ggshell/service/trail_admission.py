@@ -143,7 +143,7 @@ class TrailAdmission:
         return Proven(f"peer {peer.name}", fingerprint)
 
     async def refuse(self, websocket: WebSocket, error: GgsError) -> None:
-        """Tell the other side, and whoever reads this home's log, why the connection ends."""
+        """Report to the other side, and in this home's log, why the connection ends."""
         again = error.code == INVALID or (isinstance(error, ConflictError) and error.code == "OGG-01454")
         self.report(websocket, error)
         await websocket.send_text(encode_message(Refusal(error.code, error.located, error.hint, again)))

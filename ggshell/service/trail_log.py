@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ggshell.home.events import Severity
 
 AGAIN_SECONDS: Final = 60.0
-"""How long a lost connection may take to be made again before its end is written. Senders wait at most half as long."""
+"""How long a lost connection may take to be re-established before its end is written. Senders wait at most half as long."""
 REPLACED: Final = 1012
 """The code of a connection that ends because the other side has connected again."""
 _LOST: Final = frozenset({1005, 1006, REPLACED})
@@ -29,7 +29,8 @@ class _Lost(NamedTuple):
 
 
 class TrailLog:
-    """Writes the lines. A connection that is lost and soon made again is one line, about both. Used in the server's loop."""
+    """Writes the lines. A connection that is lost and soon re-established is one line, about both. Used in the server's
+    loop."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -44,7 +45,7 @@ class TrailLog:
         self._tell(Severity.INFO, code, f"{text}{more}.")
 
     def ended(self, key: Hashable, code: str, text: str, *, lost: bool) -> None:
-        """Write that a connection ended; after a lost line, only if it is not made again soon."""
+        """Write that a connection ended; after a lost line, only if it is not re-established soon."""
         if lost:
             timer = asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._write, key)
             self._lost[key] = _Lost(code, text, timer)

@@ -20,7 +20,7 @@ def sent_metrics(found: Sequence[GroupSnapshot]) -> Iterator[Metric]:
     """Yield the connections of groups to other homes: to the receivers of trails, and of a RECVPATH to its source."""
     up = GaugeMetricFamily("ggshell_path_connected", "Whether the other home is connected.", labels=_SENT)
     sent = CounterMetricFamily("ggshell_path_bytes", "Bytes of the trail over this connection.", labels=_SENT)
-    line = CounterMetricFamily("ggshell_path_line_bytes", "Bytes on the line, as compressed.", labels=_SENT)
+    line = CounterMetricFamily("ggshell_path_line_bytes", "Bytes sent over the network, compressed.", labels=_SENT)
     waiting = GaugeMetricFamily("ggshell_path_in_flight_bytes", "Bytes that are not acknowledged.", labels=_SENT)
     trip = GaugeMetricFamily("ggshell_path_round_trip_seconds", "The last round trip.", labels=_SENT)
     connected = [each for each in found if each.found.is_connected]
@@ -43,7 +43,7 @@ def received_metrics(home: Home) -> Iterator[Metric]:
     families = {
         "bytes": CounterMetricFamily("ggshell_received_bytes", "Bytes of messages that arrived.", labels=_RECEIVED),
         "messages": CounterMetricFamily("ggshell_received_messages", "Messages that arrived.", labels=_RECEIVED),
-        "syncs": CounterMetricFamily("ggshell_received_syncs", "Times that data was made durable.", labels=_RECEIVED),
+        "syncs": CounterMetricFamily("ggshell_received_syncs", "The number of syncs to disk.", labels=_RECEIVED),
     }
     try:
         paths = received_paths(home)

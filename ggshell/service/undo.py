@@ -36,7 +36,7 @@ class Undo(msgspec.Struct, frozen=True):
     def require_unused(self, home: Home, *, later: bool) -> None:
         """Raise StateError if nothing may be undone, because a group is in use.
 
-        ``later``: after the request was interrupted; somebody may have started the group and stopped it again.
+        ``later``: after the request was interrupted; the group may have been started and stopped again.
         """
 
 
@@ -78,7 +78,7 @@ class ChangedGroup(Undo, frozen=True, tag="changed group"):
             Catalog(call.home).save_group(decode(self.before, path))
             return ""
         registrations.save(call.session, decode(self.before, path))
-        return f"{self.kind} {self.name} is as it was before"
+        return f"{self.kind} {self.name} was restored"
 
 
 class RegisteredExtract(Undo, frozen=True, tag="registered"):
@@ -100,7 +100,7 @@ class WrittenFile(Undo, frozen=True, tag="file"):
     """A file was written: its content is restored, ``None`` for no file.
 
     ``path``: relative to the home. ``after``: the digest of the new content; a file that has another content by now is kept.
-    Without it the file is restored whatever it contains.
+    Without it the file is restored regardless of its content.
     """
 
     path: str
@@ -120,7 +120,7 @@ class WrittenFile(Undo, frozen=True, tag="file"):
             path.unlink(missing_ok=True)
             return f"{self.path} is removed"
         write_atomically(path, self.before, mode=self.mode)
-        return f"{self.path} is as it was before"
+        return f"{self.path} was restored"
 
 
 class MadeFolder(Undo, frozen=True, tag="folder"):

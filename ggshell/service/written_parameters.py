@@ -1,8 +1,8 @@
 """Checks what a parameter file names when it is written through the service.
 
-Who wrote a file decides. What the administrator of the machine wrote into a file stays allowed when a client reads the file,
-changes other lines, and writes it back: only what a request adds is checked. A file that others include can complete their
-lines, so these are checked with it.
+The rules depend on who wrote a file. Paths that the administrator of the machine wrote stay allowed when a client reads
+the file, changes other lines, and writes it back: only what a request adds is checked. A file that others include can
+complete their lines, so these are checked with it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _arguments(text: str, path: Path, read: Reader | None = None) -> list[_Argum
 
 
 class _Overlay:
-    """Reads the files that a file includes, with another text in place of one of them. ``used``: whether that one is read."""
+    """Reads the files that a file includes, with one of them replaced by another text. ``used``: whether that one is read."""
 
     def __init__(self, root: Path, path: Path, text: str) -> None:
         self._path, self._text = os.path.realpath(path), text

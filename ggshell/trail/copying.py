@@ -94,7 +94,7 @@ class CopySource:
 
 
 class TrailCopy:
-    """One target trail: appends batches to it as they stand in the source, where that is possible."""
+    """One target trail: appends batches to it unchanged from the source, where that is possible."""
 
     def __init__(self, source: CopySource, writer: TrailWriter, selection: Selection) -> None:
         """``selection``: which rows leave; it encodes the rows that ``write`` does not copy."""

@@ -259,7 +259,7 @@ def _take_apart(chunk: bytes, edges: NDArray[np.int64], fault: Fault | None, fil
 def _good_rows(chunk: bytes, frames: _Frames, fault: Fault | None, base: int) -> Records | None:
     """Return the records if all are undamaged rows with a table index, a data area and GGS tokens and nothing else.
 
-    Otherwise None: then each record needs a closer look."""
+    Otherwise None: then each record must be checked."""
     edges, start, after = frames.edges, frames.edges[:-1], frames.edges[1:]
     if not len(start):
         return None

@@ -1,6 +1,6 @@
 """The durable mark: the position up to which a trail may be read; and the sockets that wake waiting readers.
 
-The mark is a hidden file beside the trail, written after each fdatasync. Readers never read past it, so no reader acts on
+The mark is a hidden file next to the trail, written after each fdatasync. Readers never read past it, so no reader acts on
 a transaction that a power failure could still remove. The mark itself is synced when a writer opens the trail and at each
 new file, not at each flush. After a power failure it may therefore be out of date, which only hides rows until the writer
 has recovered. A trail without a mark (copied from elsewhere) is read to its last whole transaction.
@@ -192,7 +192,7 @@ class Waker:
         self._looked = (0, 0)
 
     def wake(self) -> None:
-        """Signal every listener; one that is gone is removed, one whose socket is already full is skipped."""
+        """Signal every listener; one that no longer exists is removed, one whose socket is already full is skipped."""
         for listener in self._who_listens():
             try:
                 self._socket.sendto(b"!", address(self._folder, listener))
@@ -228,7 +228,7 @@ class Waker:
         return os.fstat(self._folder)
 
     def _remove(self, listener: str) -> None:
-        """Remove the socket of a reader that is gone; anything but a socket is left alone."""
+        """Remove the socket of a reader that has ended; other files are not removed."""
         with contextlib.suppress(OSError):
             if stat.S_ISSOCK(os.stat(listener, dir_fd=self._folder, follow_symlinks=False).st_mode):
                 os.unlink(listener, dir_fd=self._folder)

@@ -1,8 +1,8 @@
 """The index of a closed trail file: where readers may start, which transaction is open there, and where tables are defined.
 
-With it, parallel readers divide a file, also inside a long transaction, without reading it. It is a hidden file beside the
-trail file (``.ea000000003.index``; FORMAT.md has its bytes). Nothing depends on it: a file without one, or with one that is
-torn, out of date or another file's, is probed or scanned instead, and the scan writes the index again.
+With it, parallel readers divide a file, also inside a long transaction, without reading it. It is a hidden file next to
+the trail file (``.ea000000003.index``; FORMAT.md has its bytes). Nothing depends on it: a file without one, or with one
+that is torn, out of date or another file's, is probed or scanned instead, and the scan writes the index again.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def find_index(file: Path) -> FileIndex | None:
 
 
 def keep_index(file: Path, data: bytes) -> None:
-    """Write an index beside its file.
+    """Write an index next to its file.
 
     An index that cannot be written, or is torn by a crash, only costs a later scan, so errors are ignored and nothing is
     synced. In an object store nothing is written: readers may have no right to.

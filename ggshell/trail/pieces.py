@@ -1,6 +1,6 @@
-"""The transactions of rows that were read from a trail: their tokens are decoded when somebody asks for them.
+"""The transactions of rows that were read from a trail: their tokens are decoded on demand.
 
-Whoever copies a trail needs the first and the last transaction of many.
+A process that copies a trail needs the first and the last transaction of many.
 """
 
 from __future__ import annotations

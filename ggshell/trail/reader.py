@@ -120,7 +120,7 @@ class TrailReader:
 
     @property
     def file(self) -> OpenedFile | None:
-        """The open file that the last batch was read from; it is closed when the reader goes on to the next one."""
+        """The open file that the last batch was read from; it is closed when the reader continues with the next one."""
         return self._file
 
     def bytes_of(self, file: OpenedFile, begin: int, end: int) -> memoryview | None:

@@ -125,7 +125,7 @@ class Record:
 
 
 def _columns(image: bytes, order: str) -> Iterator[tuple[int, bytes | None]]:
-    """Yield an image's columns. Raises ValueError or struct.error if a length leads outside the image or a NULL indicator
+    """Yield an image's columns. Raises ValueError or struct.error if a value extends past the image or a NULL indicator
     is not valid."""
     opening = struct.Struct(f"{order}HH")
     place = 0

@@ -41,7 +41,7 @@ def transaction_tokens(header: TransactionHeader) -> bytes:
 
 
 def split_tokens(chunk: bytes | memoryview, first: int, end: int) -> dict[str, bytes]:
-    """Return the tokens between two places by their one-letter ids. Raises ValueError if one leads outside."""
+    """Return the tokens between two places by their one-letter ids. Raises ValueError if one extends past the end."""
     found: dict[str, bytes] = {}
     while first < end:
         if first + 4 > end:

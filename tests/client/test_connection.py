@@ -112,7 +112,7 @@ def test_a_proxy_that_refuses_is_reported(started: Callable[..., Server]) -> Non
     proxy = started(lambda client, _: client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"))
     connection = Connection(parse_url("http://127.0.0.1:1"), None, proxy.url)
     remote = Remote(connection, StoredLogin("", "admin", "x"))
-    with pytest.raises(HttpError, match="status 403, but not as a service of ggshell does"):
+    with pytest.raises(HttpError, match="status 403, but is not a ggshell service"):
         remote.sign_in(ShellChoices())
 
 
@@ -126,7 +126,7 @@ def test_a_request_is_not_repeated_when_its_answer_is_lost(started: Callable[...
     server = started(lambda client, _: client.shutdown(socket.SHUT_RDWR))
     connection = Connection(parse_url(server.url), None)
     for number in (1, 2):
-        with pytest.raises(ConnectionLostError, match="was lost before the answer came"):
+        with pytest.raises(ConnectionLostError, match="was lost before a response arrived"):
             connection.send("POST", "/services/v2/ggshell/statements", {"statement": "STOP ER *"})
         assert len(server.requests) == number
 

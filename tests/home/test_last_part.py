@@ -24,7 +24,7 @@ def test_the_end_of_a_file_says_what_is_left_out(path: Path, most: int) -> None:
     notice, *lines = part_of(path, most=most).splitlines(keepends=True)
     assert lines == LINES[-len(lines) :]
     left_out = path.stat().st_size - len("".join(lines).encode())
-    assert notice.startswith(f"(the first {left_out} bytes are left out: read {path}")
+    assert notice.startswith(f"(the first {left_out} bytes are omitted: read {path}")
     assert most - 40 < len("".join(lines).encode()) <= most
 
 

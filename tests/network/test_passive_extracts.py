@@ -167,7 +167,7 @@ def test_an_alias_waits_for_a_source_that_cannot_be_reached(homes: PassiveHomes)
     homes.until_equal()
     homes.at_source("STOP SERVICE")
     homes.run("STOP EXTRACT fina")
-    assert "The passive Extract is not stopped" in homes.report()
+    assert "The passive Extract was not stopped" in homes.report()
 
 
 def test_an_alias_stops_while_the_source_starts_its_passive_extract(homes: PassiveHomes) -> None:

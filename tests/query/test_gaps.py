@@ -96,7 +96,7 @@ def test_nothing_that_damage_hides_is_reported_as_ok(name: TrailName) -> None:
     assert [each.check for each in found if each.state is TrailState.GOOD] == ["files"]
     (place,) = [each for each in found if each.check == "positions"]
     assert place.state is TrailState.NOTE
-    assert "the rest is not judged" in place.detail
+    assert "the rest is not checked" in place.detail
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_three_thousand_pauses_are_summarized(tmp_path: Path) -> None:
     reported = [each.detail for each in check(name, 60) if each.check == "pauses"]
     assert len(reported) == LISTED_PAUSES + 1
     assert any("150 seconds" in each for each in reported)
-    assert reported[-1].startswith("34 shorter pauses beside these")
+    assert reported[-1].startswith("34 shorter pauses besides these")
 
 
 def test_a_group_that_cannot_continue_from_its_position_is_reported_as_a_gap(name: TrailName) -> None:

@@ -110,7 +110,7 @@ def test_rows_of_a_table_become_inserts_with_types(spark: SparkSession, tmp_path
         ("select 1 as id", {"table": "t.x", "key": "no"}, "the frame has no column no that the key"),
         ("select array(1) as a", {"table": "t.x"}, "which a table in a trail cannot have"),
         ("select 1 as id", {"table": "x"}, "is not a valid table name: write schema.table"),
-        ("select 1 as id", {"table": "t.x", "megabytes": "0"}, "megabytes must be a number from 1 on"),
+        ("select 1 as id", {"table": "t.x", "megabytes": "0"}, "megabytes must be a number of at least 1"),
     ],
 )
 def test_frames_that_cannot_be_a_trail_are_refused(

@@ -138,7 +138,7 @@ def test_invalid_rules_leave_a_restarted_service_running(ruled: RunningService) 
     rule(ruled.home, "ACCESSRULE, PROG NOSUCH, DENY")
     said = ruled.run("RESTART SERVICE", code=1)
     assert "NOSUCH is not a valid program" in said
-    assert "keeps running with its former settings" in said
+    assert "keeps running with its previous settings" in said
 
 
 @slow

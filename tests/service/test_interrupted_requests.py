@@ -173,9 +173,9 @@ def test_an_extract_is_as_it_was_before_a_change_that_was_killed(home: Path, sou
     }
     assert kill_at_every_point(home, "PATCH", "/extracts/EXT1", change, source, step=2) > 20
     assert undone(home) >= {
-        "EXTRACT EXT1 is as it was before.",
+        "EXTRACT EXT1 was restored.",
         "EXTRACT EXT1 is unregistered.",
-        "dirprm/ext1.prm is as it was before.",
+        "dirprm/ext1.prm was restored.",
         "dirdat/new is removed.",
     }
 

@@ -73,7 +73,7 @@ def test_what_is_not_http_is_refused_and_recorded_once_a_minute(service: Running
     assert output.stat().st_size == before
     recorded = [line for line in (service.home / "ggserr.log").read_text().splitlines() if "GGS-00943" in line]
     assert len(recorded) == 1
-    assert recorded[0].endswith("127.0.0.1 sent what is not an HTTP request")
+    assert recorded[0].endswith("127.0.0.1 sent data that is not an HTTP request")
 
 
 @pytest.mark.parametrize("body", [b'{"a": 1}', b"\xff", b"1"])

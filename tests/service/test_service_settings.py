@@ -56,7 +56,7 @@ def test_settings_that_the_service_cannot_start_with_leave_it_running(
         configure(configured, settings.format(port=configured.port, taken=other.getsockname()[1]))
         said = configured.run("RESTART SERVICE", code=1)
     assert named.format(port=configured.port) in said
-    assert "keeps running with its former settings" in said
+    assert "keeps running with its previous settings" in said
     assert answers(configured)
     shown = configured.run("INFO SERVICE")
     assert f"http://127.0.0.1:{configured.port}" in shown

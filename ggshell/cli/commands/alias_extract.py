@@ -79,7 +79,7 @@ def delete_alias(session: Session, found: View) -> list[str]:
             forget_at_source(session.home, found.group, options, session.clock)
     except GgsError as error:
         lines += [
-            f"The source home could not be informed: {error.message}.",
+            f"The source home could not be notified: {error.message}.",
             f"EXTRACT {options.alias_of} there belongs to this alias until DELETE RECVPATH {found.group} is run there.",
         ]
     registrations.remove(session, found)
@@ -106,5 +106,5 @@ def passive_shown(session: Session, found: View) -> str:
         options = found.checkpoint.options
         shown = ask_source(session.home, found.group, options, session.clock, ExtractAction.INFO).shown
     except GgsError as error:
-        return f"\nThe source home does not show the passive Extract: {error.message}.\n"
+        return f"\nThe source home does not return the status of the passive Extract: {error.message}.\n"
     return "".join(each for each in shown if each.isprintable() or each == "\n")  # nothing else reaches the terminal

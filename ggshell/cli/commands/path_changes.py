@@ -124,7 +124,7 @@ def alter_rule_passthru(session: Session, kinds: Kinds, *, path_name: str, actio
 def alter_rule_filter(
     session: Session, kinds: Kinds, *, path_name: str, objectnames: tuple[str, ...] = (), action: str = "INCLUDE"
 ) -> Message:
-    """Send only some tables, or all but some. The rule replaces the one before."""
+    """Send only some tables, or all but some. The rule replaces the previous one."""
     if not objectnames:
         raise UsageError("RULE FILTER requires OBJECTNAMES.", hint="use OBJECTNAMES schema.table, or RULE PASSTHRU")
     _require_patterns(objectnames)

@@ -136,7 +136,7 @@ def _deleted(session: Session, found: View) -> list[str]:
         forget_at_source(session.home, found.group, found.checkpoint.options, session.clock)
     except GgsError as error:
         lines += [
-            f"The source home could not be informed: {error.message}.",
+            f"The source home could not be notified: {error.message}.",
             f"It keeps the trail files that the path needs until DELETE RECVPATH {found.group} is run there too.",
         ]
     registrations.remove(session, found)

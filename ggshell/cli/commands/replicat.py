@@ -156,7 +156,7 @@ def add_lake(
     extrba: int | None = None,
     desc: str = "",
 ) -> Message:
-    """Add a group that delivers a trail to a lake; its position is kept beside the data."""
+    """Add a group that delivers a trail to a lake; its position is kept with the data."""
     require_new(session.home, GroupKind.REPLICAT, group_name)
     lake = folder_target(session, target, group_name)
     lake.require_free(_folder_targets(session))

@@ -51,7 +51,7 @@ def stop_service(session: Session, *, service_name: str = "", force: bool = Fals
 
 @command("RESTART SERVICE")
 def restart_service(session: Session, *, service_name: str = "") -> Message:
-    """Stop the service if it is running, and start it with its present parameters.
+    """Stop the service if it is running, and start it with its current parameters.
 
     Raises GgsError, and leaves the service running, if it could not start with them.
     """
@@ -60,7 +60,9 @@ def restart_service(session: Session, *, service_name: str = "") -> Message:
         try:
             _check(session, running_facts(entry))
         except GgsError as error:
-            error.message = f"the service was not restarted and keeps running with its former settings: {error.message}"
+            error.message = (
+                f"the service was not restarted and keeps running with its previous settings: {error.message}"
+            )
             raise
         stop_service(session)
     return start_service(session)

@@ -83,7 +83,7 @@ def watch(session: Session, *, seconds: int, rest: str) -> Repeat:
 
 @command("FC")
 def fix(session: Session, *, rest: str = "") -> Message:
-    """Raise StateError: a session handles FC itself, since it must read edit lines; here nobody can enter them."""
+    """Raise StateError: a session handles FC itself, since it must read edit lines, which cannot be entered here."""
     raise StateError(
         "FC requires an interactive session.",
         hint="run ggshell without -c and obey files, at a terminal or with its statements on standard input",

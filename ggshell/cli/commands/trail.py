@@ -56,7 +56,7 @@ def _require_passive(session: Session, found: View, trail: str, remote: bool) ->
             hint=f"ADD RMTTRAIL {trail}, EXTRACT {found.group}",
         )
     if found.checkpoint.write:
-        raise UsageError(f"{found.name} is passive and has a trail already: it sends to one target.")
+        raise UsageError(f"{found.name} is passive and already has a trail: it sends to one target.")
     if not session.home.resolve(trail).resolve().is_relative_to((session.home.root / "dirdat").resolve()):
         raise UsageError(
             f"{trail} is not in dirdat of this home: {found.name} is passive and writes it here, where its alias reads it.",
@@ -111,7 +111,7 @@ def alter_trail(session: Session, remote: bool, *, trail: str, extract: str, meg
 
 @command("PURGE EXTTRAIL")
 def purge_trail(session: Session, *, trail: str, force: bool = False) -> Message:
-    """Delete the trail files that no reader needs any more; ``!`` deletes all but the newest, whether read or not."""
+    """Delete the trail files that readers no longer need; ``!`` deletes all but the newest, whether read or not."""
     from ggshell.groups.purge import needed_from, purge
     from ggshell.parameters.process_parameters import PurgeRule
     from ggshell.trail.name import TrailName

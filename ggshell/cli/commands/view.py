@@ -35,7 +35,7 @@ def _report_hint(session: Session, report: str) -> str:
     if name in known:
         return "START the group: it writes its report when it starts"
     if name[-1].isdigit() and name[:-1] in known:
-        return f"use VIEW REPORT {name[:-1]} for the current report: this older one is not kept"
+        return f"use VIEW REPORT {name[:-1]} for the current report: this older report no longer exists"
     raise unknown_group(session, ANY, name)
 
 
@@ -55,7 +55,7 @@ def view_events(session: Session) -> Text:
 
 @command("VIEW MESSAGES")
 def view_messages(session: Session, *, deployment_name: str = "") -> Text:
-    """Show the error log; a home has one error log, whatever the deployment name."""
+    """Show the error log; a home has one error log, regardless of the deployment name."""
     return view_events(session)
 
 

@@ -76,7 +76,7 @@ def page(figures: LagFigures) -> str:
         ),
         heat_map(figures.windows, ways, names, figures.period),
         heat_legend(),
-        element("h2", "Where the time goes"),
+        element("h2", "Lag by hop"),
         area_legend(),
         *_areas(figures, ways, names),
         element("h2", "Worst times"),
@@ -101,7 +101,7 @@ def _about(figures: LagFigures) -> str:
     coarser = ""
     if figures.asked:
         coarser = f" By {figures.period.lower()}: by {figures.asked.lower()} the charts would be too fine to read."
-    return f"{beats:,} heartbeats, {span} (UTC), from {sources}. Made {moment_text(figures.made)}.{coarser}"
+    return f"{beats:,} heartbeats, {span} (UTC), from {sources}. Generated {moment_text(figures.made)}.{coarser}"
 
 
 def _ways(figures: LagFigures, ways: Sequence[LagPath], names: dict[LagPath, str]) -> str:
@@ -190,7 +190,7 @@ def _windows(windows: Iterable[Window], names: dict[LagPath, str], period: str) 
 def _gaps(figures: LagFigures, names: dict[LagPath, str]) -> list[str]:
     head = element("h2", "Missing heartbeats")
     if not figures.gaps:
-        return [head, element("p", "None: each came as soon as usual after the one before.", class_="note")]
+        return [head, element("p", "None: every heartbeat arrived at the usual interval.", class_="note")]
     rows = [
         [element("b", names.get(gap.way, "")), moment_text(gap.begin), moment_text(gap.end), seconds_text(gap.seconds),
          seconds_text(gap.usual)]
@@ -218,7 +218,7 @@ def _clocks(clocks: Sequence[ClockLead]) -> list[str]:
 def _all(figures: LagFigures, names: dict[LagPath, str]) -> str:
     shown = figures.windows[:MOST_ROWS]
     left = len(figures.windows) - len(shown)
-    note = element("p", f"{left:,} more lines are left out here.", class_="note") if left else ""
+    note = element("p", f"{left:,} more lines are omitted.", class_="note") if left else ""
     summary = element("summary", f"{len(shown):,} line{'' if len(shown) == 1 else 's'}")
     return element("details", summary + _windows(shown, names, figures.period) + note)
 

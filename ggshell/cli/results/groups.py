@@ -115,7 +115,7 @@ def _reason_cells(reason: AbendReason | None) -> Row:
 def _connection_cells(info: GroupInfo) -> Row:
     """The receiver of the first trail in another home, and its connection; nothing for trails of this machine.
 
-    For a RECVPATH, the source stands in the place of the receiver, and what waits here in that of the bytes in flight."""
+    For a RECVPATH, the source takes the place of the receiver, and the data that waits here that of the bytes in flight."""
     found = info.checkpoint
     incoming = found.reads_other_home
     target = next((each for each in found.write if incoming or each.is_elsewhere), None)

@@ -1,6 +1,6 @@
 """A DuckDB file as a target: applies several groups in one transaction, with the last of their checkpoint rows.
 
-A statement takes milliseconds, whatever its number of rows, and a commit takes tens of milliseconds. Therefore changes
+A statement takes milliseconds, regardless of its number of rows, and a commit takes tens of milliseconds. Therefore changes
 are folded into few statements, and a commit waits until enough rows are collected or until its result is needed
 (``await_answers``). An error ends a DuckDB transaction, and DuckDB has no savepoints. To return to a savepoint, the changes
 before it are applied again.
@@ -67,7 +67,7 @@ class DuckTarget:
         derived from ``home``. Without a ``table`` the target stores no position (NODBCHECKPOINT). ``gather`` is the
         number of rows per transaction, when several groups share one.
 
-        Raises DatabaseError, ConflictError and NotFoundError, and ApplyError when the row is gone.
+        Raises DatabaseError, ConflictError and NotFoundError, and ApplyError if the row no longer exists.
         """
         self._login = login
         self._group = group

@@ -3,7 +3,7 @@
 Columns follow the source: a new column is added, with the value that the source has in earlier rows; a renamed one is renamed,
 if the source numbers its columns and the form can rename; one with a wider type is widened, if the form can; a dropped one
 keeps its values and is NULL in new rows. If a type has changed otherwise, the table is rewritten, provided that the new type
-holds each of its values. If not, the column stays as it is, and the values of the new type have a column of their own
+holds each of its values. If not, the column does not change, and the values of the new type have a column of their own
 (``price_int``).
 """
 
@@ -218,7 +218,7 @@ def _free_name(field: pa.Field, wanted: pa.Schema, existing: Mapping[str, pa.Dat
 
 
 def _renamed(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, str], ...]:
-    """The columns whose number is that of a column that the source does not have any more."""
+    """The columns whose number is that of a column that the source no longer has."""
     names = {column.name for column in definition.columns}
     gone = {number: name for name, number in held.numbers.items() if name in held.schema.names and name not in names}
     return tuple(

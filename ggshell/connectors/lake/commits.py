@@ -138,7 +138,7 @@ class CommitLog:
     def require_there(self, commit: LakeCommit) -> None:
         """Raise DiskError if a known commit no longer exists.
 
-        Another folder is then in the lake's place, and whatever is written now would lack all earlier data.
+        Another folder is then in the lake's place, and data written now would lack all earlier data.
         """
         if not self._files.exists(_name(commit.batch)):
             raise DiskError(
@@ -170,7 +170,7 @@ class CommitLog:
         if form is not self._form:
             raise StoreError(
                 f"{self.location} contains {form} tables of {self.group}, but TARGET specifies {self._form}",
-                hint="DELETE REPLICAT, then ADD it with another folder or with the form of this folder",
+                hint="DELETE REPLICAT, then ADD it with another folder or with the format of this folder",
             )
         return commit
 

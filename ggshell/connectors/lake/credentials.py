@@ -45,7 +45,7 @@ def lake_environment(home: Home, login: LoginParameters, target: LakeTarget) -> 
         return {f"{_REST}CREDENTIAL": f"{found.userid}:{found.password}"}
     if kind not in _VARIABLES:
         raise ParameterError(
-            f"USERIDALIAS {login.alias}: lake {target.location} takes no user and password",
+            f"USERIDALIAS {login.alias}: lake {target.location} does not accept a user and a password",
             hint="remove USERIDALIAS, and set the variables of the environment that the store's programs use",
         )
     return dict(zip(_VARIABLES[kind], (found.userid, found.password), strict=True))

@@ -51,10 +51,10 @@ class Attempt(NamedTuple):
 class LakeDelivery:
     """Writes batches, with these guarantees, each of them tested:
 
-    1. A committed batch is not written again, whatever Spark's state says.
+    1. A committed batch is not written again, regardless of Spark's state.
     2. A batch's data is complete before its commit. An attempt without a commit is overwritten by the next one, or, if a table
        itself records the position that it has reached, continued after that position.
-    3. A table without a key has a log and no current state, and a warning says so once (``warn``).
+    3. A table without a key has a log and no current state, and a warning reports this once (``warn``).
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class LakeDelivery:
     def write(self, run: Run, number: int) -> None:
         """Write a batch unless it is already committed. Raises ApplyError, DiskError, TrailError.
 
-        After ConnectionLostError it can be called again: whatever the store has of the batch is found or written over.
+        After ConnectionLostError it can be called again: data of the batch that the store already has is found or overwritten.
         """
         self._settle()
         done = self.committed
@@ -209,7 +209,7 @@ def _column_messages(change: TableChange) -> list[str]:
         found.append(f"Rewriting {name}: the type of {', '.join(change.changed)} has changed.")
     if change.reused:
         names = ", ".join(new for new, _ in change.reused)
-        found.append(f"Rewriting {name}: {names} is another column than before: the rows have its own values.")
+        found.append(f"Rewriting {name}: {names} is a different column than before: the rows have its own values.")
     if change.rekeyed:
         found.append(f"Rewriting {name}: its key has changed to {', '.join(each.name for each in change.key)}.")
     if change.filled:

@@ -125,7 +125,7 @@ def _ends(key: Ints, event: Ints, leaves: Bools, count: int) -> Ints:
 
 
 def _same_transaction(transactions: pa.Array, ends: Ints) -> Bools:
-    """Which versions end in the transaction that made them: nobody has ever seen these."""
+    """Which versions end in the transaction that made them: no reader has ever seen these."""
     later = transactions.take(pa.array(ends, mask=ends < 0))
     found: Bools = pc.equal(transactions, later).fill_null(False).to_numpy(zero_copy_only=False)
     return found
@@ -186,7 +186,7 @@ def _closed_made(made: pa.Table, which: Bools) -> pa.Table:
 
 
 def _closed(rows: pa.Table, ended: pa.Array) -> pa.Table:
-    """Versions that are not present any more."""
+    """Versions that no longer exist."""
     since = rows[VALID_FROM].combine_chunks().cast(pa.int64()).cast(pa.string()).fill_null("")
     values = {
         KEY: pc.binary_join_element_wise(rows[KEY].combine_chunks(), since, _SEPARATOR),

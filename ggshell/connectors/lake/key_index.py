@@ -1,8 +1,9 @@
 """Finds the rows of keys in a lake's data files: a small index for each file, in the home.
 
-A data file never changes, so neither does its index: the 128-bit hashes of its keys in order, each with the position of its
-row. It is memory-mapped, and finding K keys in F files costs K × F binary searches, whatever the size of the files. An index
-is only a cache: one that is missing, torn or of another file is made again from the column ``_key`` of the data file.
+A data file never changes, so neither does its index: the 128-bit hashes of its keys in order, each with the position of
+its row. It is memory-mapped, and finding K keys in F files costs K × F binary searches, regardless of the size of the
+files. An index is only a cache: one that is missing, torn or of another file is rebuilt from the column ``_key`` of the
+data file.
 
     <magic 8><rows u64><CRC-32 of the rest u32><zeros 4><BLAKE2b-128 of the data file's name 16>
     <upper halves of the hashes, ascending, u64 each><lower halves, u64 each><row positions, u32 each>

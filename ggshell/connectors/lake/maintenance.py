@@ -1,6 +1,6 @@
 """Maintains the tables of a lake: compaction, expiry of old versions, removal of files that nothing uses.
 
-It runs in a process of its own beside the group's delivery. Every step is safe wherever the process ends: a compaction is one
+It runs in a separate process during the group's delivery. Every step is safe wherever the process ends: a compaction is one
 commit, and files without a commit, also those of killed processes, are removed by a later maintenance.
 """
 

@@ -52,7 +52,7 @@ class Changes(NamedTuple):
 class NetEffects(NamedTuple):
     """The effect on each key, at most one for a key.
 
-    ``gone``: no row has the key any more. Otherwise the given columns are laid over the row that had the key ``base`` before
+    ``gone``: no row has the key. Otherwise the given columns are laid over the row that had the key ``base`` before
     (NULL: over an empty row). ``cleared``: all other rows go. ``definition`` is the newest one; the columns can include some
     that it no longer has.
     """
@@ -249,7 +249,7 @@ def _joined(first: pa.Array, second: pa.Array) -> pa.Array:
 def aligned(first: NetEffects, second: NetEffects) -> tuple[NetEffects, NetEffects]:
     """The same effects with the same columns: those of the second, then those that only the first has.
 
-    A column is the same one if its number is, whatever its name; if the numbers do not tell, if its name is.
+    Columns are the same if their numbers are equal, regardless of their names; without numbers, if their names are equal.
     """
     if [each.column for each in first.columns] == [each.column for each in second.columns]:
         return first, second

@@ -47,5 +47,5 @@ def _changed_key(name: TableName, columns: Sequence[str]) -> ApplyError:
     return ApplyError(
         f"the key of {name} has changed to {', '.join(columns)}, and these columns do not identify the rows in the lake",
         code="GGS-00736",
-        hint="exclude the table with MAPEXCLUDE, and deliver it to a new lake with a group of its own after an initial load",
+        hint="exclude the table with MAPEXCLUDE, and deliver it to a new lake with a separate group after an initial load",
     )

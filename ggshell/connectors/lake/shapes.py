@@ -1,6 +1,6 @@
 """When the changes before and after a change of a table's columns can be reduced together.
 
-They can if every column stays, under whatever name, and its texts keep their meaning. Otherwise the values from before would be
+They can if every column stays, under any name, and its texts keep their meaning. Otherwise the values from before would be
 taken for values of the new type, or be lost with a dropped column, which stays in the lake.
 """
 

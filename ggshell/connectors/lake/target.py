@@ -56,7 +56,7 @@ class LakeTarget(NamedTuple):
 
 
 def index_cache(home: Home, group: str) -> Path:
-    """The folder for a group's indexes of its lake's files. Without them, they are made again when they are needed."""
+    """The folder for a group's indexes of its lake's files. Missing indexes are rebuilt when they are needed."""
     return home.root / "dirtmp" / "lakes" / group.upper()
 
 

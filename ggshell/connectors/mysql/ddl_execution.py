@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NOT_SUPPORTED: Final = "0A000"
 _LEFT_OUT: Final = {
-    "TRIGGER": "the server would also fire it for replicated rows, which have its effects already",
+    "TRIGGER": "the server would also fire it for replicated rows, which already have its effects",
     "EVENT": "it would run in both databases, and its changes are replicated",
 }
 """Objects that are not created in a target, with the reason."""
@@ -77,7 +77,7 @@ class DdlExecution:
 
         left_out = _LEFT_OUT.get(statement.main.kind)
         if left_out is not None:
-            noted(DDL_REPORT, f"{statement.tag} of {statement.main.name} is left out: {left_out}.")
+            noted(DDL_REPORT, f"{statement.tag} of {statement.main.name} is skipped: {left_out}.")
             return None
         settings = dict(statement.settings)
         mode, database = int(settings.get(SQL_MODE, "0")), settings.get(DATABASE, "")

@@ -20,7 +20,7 @@ _END: Final = b"\n"
 
 
 class PlainValues(NamedTuple):
-    """Values that become literals by no more than a prefix and a suffix.
+    """Values that become literals with only a prefix and a suffix.
 
     ``pattern``: of one value, without line breaks; ``dropped``: the end of each value that the literal does not have.
     """

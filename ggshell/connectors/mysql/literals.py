@@ -1,8 +1,8 @@
 """The text values of a trail as SQL literals for the columns of a MariaDB or MySQL table.
 
 The server would change some values with no more than a note: it rounds numbers, and cuts off fractions of seconds, the
-time of a date, and spaces. Such values are refused here, with a message that names the column (GGS-00482). Whatever
-else does not fit is refused by the server, whose mode is strict. A literal contains no backslash escapes: the session
+time of a date, and spaces. Such values are refused here, with a message that names the column (GGS-00482). Other values
+that do not fit are refused by the server, whose mode is strict. A literal contains no backslash escapes: the session
 has NO_BACKSLASH_ESCAPES.
 """
 

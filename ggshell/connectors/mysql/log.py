@@ -43,7 +43,7 @@ FEED_BYTES: Final = 8 << 20
 """A call of ``feed`` takes about this much of the log at most."""
 _SECOND: Final = 1_000_000
 _DDL: Final = 1 << 48
-"""The number of a DDL statement in place of a table; the numbers after it are those of truncated tables."""
+"""The number of a DDL statement instead of a table; the numbers after it are those of truncated tables."""
 _IGNORABLE: Final = 0x80
 _SILENT: Final = frozenset(
     {

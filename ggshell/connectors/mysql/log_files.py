@@ -84,7 +84,7 @@ def log_end(connection: Connection[Any], *, mariadb: bool) -> LogEnd:
     """The current end of the log. Raises DatabaseError if the server writes none."""
     rows = execute(connection, "SHOW MASTER STATUS" if mariadb else "SHOW BINARY LOG STATUS")
     if not rows:
-        raise DatabaseError("the server writes no binary log", hint="start it with log_bin")
+        raise DatabaseError("the server does not write a binary log", hint="start it with log_bin")
     gtid = str(execute(connection, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]) if mariadb else ""
     return LogEnd(str(rows[0][0]), int(rows[0][1]), gtid)
 

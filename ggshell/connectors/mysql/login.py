@@ -48,7 +48,7 @@ class MysqlAddress:
 
     @property
     def shown(self) -> str:
-        """The database that the login leads to, without user or secret."""
+        """The database that the login names, without user or secret."""
         return f"{self.socket or host_and_port(self.host, self.port)}/{self.database}"
 
     def files(self, home: Path) -> tuple[Path, ...]:
@@ -81,8 +81,8 @@ def names_mysql(text: str) -> bool:
 def parse_login(userid: str, password: str | None = None, source: str = "") -> MysqlAddress:
     """Return the login that a statement or a parameter file gives.
 
-    The URL is in ``source``, with the user beside it in ``userid``, or in ``userid``. Instead of a URL, either may name a data
-    source of ODBC (``user@source``). A user or a password beside it takes precedence. Raises DatabaseError.
+    The URL is in ``source``, with the user in ``userid``, or in ``userid``. Instead of a URL, either may name a data
+    source of ODBC (``user@source``). A separate user or password takes precedence. Raises DatabaseError.
     """
     text, user = (source, userid) if names_mysql(source) else (userid, "")
     named = None if names_mysql(text) else _of_data_source(source or text.strip().rpartition("@")[2])

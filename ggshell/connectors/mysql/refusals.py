@@ -13,7 +13,8 @@ DEADLOCK: Final = 1213
 TRANSIENT: Final = {DEADLOCK: "40P01", 1205: "55P03", 1020: "40001", 3572: "55P03", 1180: "40001", 1613: "40001"}
 """Deadlocks, lock waits that were too long, and snapshots that are too old: a retry may succeed."""
 CHANGED: Final = frozenset({1054, 1136, 1146, 1364, 1906, 3105, 1109})
-"""Errors of a statement that no longer fits its table: a column or the table is gone, or a column was added or changed."""
+"""Errors of a statement that no longer fits its table: a column or the table no longer exists, or a column was added or
+changed."""
 _STATES: Final = {
     1062: UNIQUE,
     1169: UNIQUE,

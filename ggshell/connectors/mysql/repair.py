@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ggshell.pipeline.compare.tables import ComparedColumns
 
 HEAD: Final = """-- Makes the rows of the target equal to those of the source, as COMPARE found them{when}.
--- Rows that were in flight are left out. A row that has changed in the target since then stays as it is.
+-- Rows that were in flight are left out. A row that has changed in the target since then is not changed.
 -- Read the script before you run it; run it in the target: mariadb < this-file
 {marked}SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';
 SET SESSION time_zone = '+00:00';

@@ -89,7 +89,9 @@ def require_captured(connection: Connection[Any], version: ServerVersion) -> Non
         first, _, hint = missing[0].partition(": ")
         more = f"; also: {'; '.join(missing[1:])}" if len(missing) > 1 else ""
         raise DatabaseError(
-            f"the server does not log what capture requires: {first}", code=UNSUITABLE, hint=f"{hint}{more}"
+            f"the server does not log the information that capture requires: {first}",
+            code=UNSUITABLE,
+            hint=f"{hint}{more}",
         )
 
 
@@ -117,7 +119,7 @@ def require_named_type(table: TableName, column: str, kind: str) -> None:
     """Raise DatabaseError if the log does not name a column's type, so that its values cannot be read."""
     if kind in _OPAQUE_TYPES:
         raise DatabaseError(
-            f"column {column} of {table} has the type {kind}, which the log does not name",
+            f"column {column} of {table} has the type {kind}, which the log does not identify",
             code="GGS-00481",
             hint="leave the table out with TABLEEXCLUDE, or change the type to char or binary",
         )

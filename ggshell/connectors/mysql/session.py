@@ -31,7 +31,7 @@ APPLY_SESSION: Final = (
     " net_write_timeout = 600, net_read_timeout = 600, character_set_results = utf8mb4, foreign_key_checks = 1,"
     " unique_checks = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, lc_messages = 'en_US'"
 )
-"""The settings of a Replicat's connections, whatever the server's are. A backslash in a text stands for itself."""
+"""The settings of a Replicat's connections, which override those of the server. A backslash in a text stands for itself."""
 _UNREACHABLE: Final = "start the server, or correct host and port of the login: ALTER CREDENTIALSTORE REPLACE USER …"
 
 _ACCESS: Final = frozenset({1045, 1698, 1251, 2059})
@@ -181,5 +181,5 @@ def server_version(connection: Connection[Any]) -> ServerVersion:
 
 
 def quote_name(name: str) -> str:
-    """Quote an identifier for SQL, whatever the sql_mode."""
+    """Quote an identifier for SQL, regardless of the sql_mode."""
     return "`" + name.replace("`", "``") + "`"

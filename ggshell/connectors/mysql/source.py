@@ -133,7 +133,7 @@ class MysqlSource(SourceDatabase):
         text = f"Capture begins after CSN {after.csn}, {found.at.file or 'GTID'} {found.at.gtid or found.at.position}."
         self._context.report.event(Severity.INFO, "OGG-01515", text)
         if found.moved:
-            text = f"The login leads to another server than before: capture continues after GTID {found.gtid}."
+            text = f"The login connects to a different server than before: capture continues after GTID {found.gtid}."
             self._context.report.event(Severity.WARNING, "GGS-00480", text)
 
     def check(self) -> str | None:

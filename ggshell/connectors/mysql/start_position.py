@@ -82,7 +82,7 @@ def read_from(connection: Connection[Any], sought: Sought, server: str, *, maria
         )
     if sought.recovery and sought.recovery < last.csn:
         raise CaptureError(
-            "an XA transaction was prepared in the log of the former server, and is not committed yet",
+            "an XA transaction was prepared in the log of the previous server, and is not committed yet",
             code=GONE,
             hint=_AGAIN,
         )

@@ -1,4 +1,5 @@
-"""Statements in the binary log: which of them end a transaction, which truncate a table, and which stand in place of rows."""
+"""Statements in the binary log: which of them end a transaction, which truncate a table, and which are logged instead
+of row events."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def _begin(connection: Connection[Any]) -> int:
         file, position = end.file, end.position
         execute(connection, "UNLOCK TABLES")
     if not file:
-        raise DatabaseError("the server writes no binary log", hint="start it with log_bin")
+        raise DatabaseError("the server does not write a binary log", hint="start it with log_bin")
     return value_of(0, file_number(file), position) - 1
 
 

@@ -69,7 +69,7 @@ class MysqlTarget:
     def __init__(self, setup: TargetSetup) -> None:
         """Connect, lock the group and make sure that its checkpoint row exists.
 
-        Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError when the row is gone.
+        Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError if the row is missing.
         """
         self._setup = setup
         self._login = setup.login
@@ -79,7 +79,9 @@ class MysqlTarget:
         self._limits: BatchLimits = setup.limits
         self._has_row = setup.has_row
         self._file_says: CheckpointRow | None = setup.begin
-        self._gone = Refusal(f"the row of {setup.group.upper()} in checkpoint table {setup.table} is gone", _GONE)
+        self._gone = Refusal(
+            f"the row of {setup.group.upper()} in checkpoint table {setup.table} no longer exists", _GONE
+        )
         self._commits = self._flushed = 0
         self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = self._lazy = False
         self._has_rows = False
@@ -129,7 +131,7 @@ class MysqlTarget:
         return self._tables.read(self._table, self._group, self._key)
 
     def await_appliers(self) -> None:
-        """Wait until no applier of the group's parallel Replicat is left. Raises ConflictError when one does not end."""
+        """Wait until all appliers of the group's parallel Replicat have ended. Raises ConflictError when one does not end."""
         names = [checkpoint_sql.applier_lock(self._key, number) for number in range(checkpoint_sql.MOST_APPLIERS)]
         marks = ", ".join(["IS_USED_LOCK(%s) IS NOT NULL"] * len(names))
         used = execute(self._connection, f"SELECT {marks}", names)[0]

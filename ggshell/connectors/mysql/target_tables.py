@@ -82,7 +82,8 @@ def target_table(connection: Connection[Any], table: TableName, *, any_engine: b
     kind, engine, transactions = found[0]
     if "VIEW" not in str(kind).upper() and str(transactions).upper() != "YES" and not any_engine:
         raise ApplyError(
-            f"target table {table} has the engine {engine}, which has no transactions: rows could be applied twice or in part",
+            f"target table {table} has the engine {engine}, which does not support transactions: rows could be applied twice"
+            " or in part",
             code="GGS-00484",
             hint=f"ALTER TABLE {table} ENGINE = InnoDB, or allow it with DBOPTIONS ALLOWNONTRANSACTIONAL",
         )

@@ -23,7 +23,7 @@ _SHOWN: Final = 5
 
 
 class UnloggedChanges:
-    """Looks at the row events of captured tables. ``report``: receives the code and the text of a warning."""
+    """Checks the row events of captured tables. ``report``: receives the code and the text of a warning."""
 
     def __init__(self, report: Callable[[str, str], None]) -> None:
         self._report = report
@@ -43,7 +43,7 @@ class UnloggedChanges:
                 _INCOMPLETE,
                 table,
                 f"The log lacks columns of rows that were inserted into {table}: the session has set binlog_row_image to"
-                " MINIMAL or NOBLOB. The target gets its own defaults there.",
+                " MINIMAL or NOBLOB. The target uses its own defaults for them.",
             )
 
     def _report_once(self, code: str, table: TableName, text: str) -> None:

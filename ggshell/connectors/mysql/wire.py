@@ -36,7 +36,7 @@ _NON_BLOCK: Final = 1
 _PART: Final = 0xFFFFFF
 _OK, _END, _ERROR = 0x00, 0xFE, 0xFF
 _NOT_SENT: Final = 1236
-"""The number of the error with which the server refuses to send a log, whatever the reason."""
+"""The number of the error with which the server refuses to send a log, for any reason."""
 
 
 class StartAt(NamedTuple):
@@ -168,7 +168,7 @@ def refusal(number: int, text: str) -> GgsError:
         return CaptureError(
             f"the server's log does not contain this position: {text}",
             code=GONE,
-            hint="check that the login leads to the same server or to a replica of it; after RESET MASTER, ALTER EXTRACT …,"
+            hint="check that the login connects to the same server or to a replica of it; after RESET MASTER, ALTER EXTRACT …,"
             " BEGIN NOW and load the tables again",
         )
     return LogRefusedError(f"the server ended the log: {text}")

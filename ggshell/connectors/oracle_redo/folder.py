@@ -44,7 +44,7 @@ class RowSource(Protocol):
 def open_rows(login: str, start: LogPosition) -> RowSource:
     """Open the rows from an SCN on. ``start.sequence`` is the segment that contains it, or 0 if that is not known.
 
-    Raises CaptureError when the log that contains the SCN is gone, DatabaseError when the folder does not exist.
+    Raises CaptureError when the log that contains the SCN no longer exists, DatabaseError when the folder does not exist.
     """
     return RedoFolder(folder_of(login), start)
 

@@ -80,7 +80,7 @@ _ELEMENT = re.compile("|".join(sorted(_ELEMENTS, key=len, reverse=True)) + r"|FF
 
 
 def value_end(sql: bytes, place: int) -> int:
-    """The end of the value that begins at an offset, whatever it is; -1 if no value begins there.
+    """The end of the value that begins at an offset, of any kind; -1 if no value begins there.
 
     In addition to readable values, this recognizes comments, object constructors (``"MDSYS"."SDO_GEOMETRY"(2001, NULL,
     ...)``) and the bare words Infinity and Nan.

@@ -239,7 +239,7 @@ class Continuation:
     def join(self, rows: list[RedoRow]) -> list[RedoRow]:
         """Return the rows whose SQL is complete.
 
-        If another row follows in place of the rest of one, return the rows before it and set ``failure``.
+        If another row follows instead of the rest of one, return the rows before it and set ``failure``.
         """
         if not self._parts and not any(row.parts for row in rows):
             return rows

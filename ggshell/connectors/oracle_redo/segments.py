@@ -1,7 +1,7 @@
 """Numbered segments of one redo thread: plain or gzip files of JSON lines, of which the last one grows.
 
 The name is ``[name_][thread_]number.jsonl[.gz]``, for example ``redo_1_000000042.jsonl``. A segment is complete when
-the next one exists. Numbers are consecutive, and old segments may be gone. Rows are in SCN order.
+the next one exists. Numbers are consecutive, and old segments may have been removed. Rows are in SCN order.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def list_segments(folder: Path) -> dict[int, dict[int, Segment]]:
 
 
 def open_segment(segment: Segment) -> IO[bytes]:
-    """Open a segment for reading. Raises CaptureError when it is gone."""
+    """Open a segment for reading. Raises CaptureError if it no longer exists."""
     try:
         return cast(IO[bytes], gzip.open(segment.path, "rb")) if segment.packed else segment.path.open("rb")
     except OSError as error:

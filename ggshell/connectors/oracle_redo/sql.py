@@ -2,7 +2,7 @@
 
 LogMiner prints three statements, always in the same form. One scan of a compiled pattern splits such a statement, and
 the lengths of the matches must add up to the length of the statement, so nothing was skipped. Any other form
-(PRINT_PRETTY_SQL, written by hand) is parsed token by token.
+(PRINT_PRETTY_SQL, written manually) is parsed token by token.
 """
 
 from __future__ import annotations

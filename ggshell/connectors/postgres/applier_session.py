@@ -23,7 +23,7 @@ LOCK_SECONDS = 20
 def locked(connection: psycopg.Connection[Any], statement: str, parameters: list[int], seconds: float) -> bool:
     """Run a statement that takes a lock of the session. Return False if the lock is not free within this time.
 
-    The transaction around it limits the time to this statement, whatever its result; it does not release the lock.
+    The transaction around it limits the time to this statement, regardless of its result; it does not release the lock.
     """
     import psycopg
 
@@ -44,7 +44,7 @@ def applier_lock() -> str:
 
 
 def wait_for_appliers(connection: psycopg.Connection[Any], group: str, key: int, program: str) -> None:
-    """Wait until no applier of a group is left. Raises ConflictError if one does not end."""
+    """Wait until all appliers of a group have ended. Raises ConflictError if one does not end."""
     lock = [_APPLIERS | checkpoint_sql.GROUP_LOCK | key]
     if not locked(connection, "SELECT pg_advisory_lock(%s::bigint)", lock, LOCK_SECONDS):
         raise ConflictError(

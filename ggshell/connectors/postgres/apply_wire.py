@@ -35,7 +35,7 @@ class ApplyStep(NamedTuple):
     """One statement. With ``values`` it is prepared; with ``data`` it is a COPY of that data.
 
     ``affects`` is how many rows it must change. ``commits`` marks a commit. ``on_failure`` is the refusal to report when the
-    statement divides by zero, its table is gone, or its result types have changed. A division by zero makes a
+    statement divides by zero, its table no longer exists, or its result types have changed. A division by zero makes a
     statement, and everything after it, fail without waiting for its result. ``size`` is the approximate length of the
     values, given where they may be long. ``opening`` is a statement that must succeed right after this one was
     prepared.

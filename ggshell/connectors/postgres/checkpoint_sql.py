@@ -68,7 +68,7 @@ class PostgresCheckpointTables(ApplierCheckpointTables):
 
 @lru_cache(maxsize=4096)
 def update_text(table: TableName, more: str = "") -> str:
-    """The UPDATE of a group's row, with the parameters of ``update_values``. It fails when the row is gone.
+    """The UPDATE of a group's row, with the parameters of ``update_values``. It fails if the row no longer exists.
 
     ``more`` is an expression to return in addition.
     """

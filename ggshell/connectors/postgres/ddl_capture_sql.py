@@ -6,7 +6,7 @@ message in the statement's transaction, so the message stands between the rows e
 ``note_ddl`` runs as the user of the statement, because it reads the user's settings; it uses only qualified names.
 ``write_ddl`` runs as its owner (SECURITY DEFINER). Every user may write logical messages, so the message carries a seal
 that only the owner and an Extract can make: otherwise, any user could have DDL run in the targets. ``write_ddl`` accepts
-only calls by ``note_ddl``, which nobody can call except as an event trigger.
+only calls by ``note_ddl``, which can be called as an event trigger only.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def install(connection: psycopg.Connection[Any]) -> None:
 
 
 def remove(connection: psycopg.Connection[Any]) -> None:
-    """Drop everything that ``install`` created. If that is refused, it stays and writes messages that nobody reads."""
+    """Drop everything that ``install`` created. If that is refused, it stays and writes messages that are not read."""
     with contextlib.suppress(DatabaseError), transaction(connection):
         for statement in REMOVE:
             execute(connection, statement)

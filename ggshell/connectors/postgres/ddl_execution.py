@@ -72,7 +72,7 @@ class DdlExecution:
         return {name: now[name] for name in changed}, changed
 
     def _becomes(self, role: str, noted: Noted) -> bool:
-        """Whether to execute a statement as another role; if that is not possible, say so once for each role."""
+        """Whether to execute a statement as another role; if that is not possible, report it once for each role."""
         if not role:
             return False
         self._wire.leave()

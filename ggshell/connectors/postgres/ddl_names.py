@@ -1,7 +1,7 @@
 """Replaces the names of schemas and tables in a DDL statement by their names in the target.
 
 A statement is not parsed. A qualified name is replaced wherever it stands, an unqualified one where a table is named, and a
-schema after the word SCHEMA. Bodies of functions in quotes stay as they are. ``nextval('a.s')`` and ``'a.s'::regclass`` are
+schema after the word SCHEMA. Bodies of functions in quotes do not change. ``nextval('a.s')`` and ``'a.s'::regclass`` are
 names too.
 """
 
@@ -152,7 +152,7 @@ class _Renaming:
             yield from self._table_alone(place)
 
     def _table_alone(self, place: int) -> Iterator[Replacement]:
-        """Replace a table's name without a schema, if the search path does not lead to it in the target."""
+        """Replace a table's name without a schema, if the search path does not find it in the target."""
         token = self._tokens[place]
         known = [name for name in self._objects if name.name == token.name]
         found = known or [TableName(owner, token.name) for owner in self._path]

@@ -67,7 +67,7 @@ def prepare_source(connection: psycopg.Connection[Any]) -> None:
 
 
 def prepare_target(connection: psycopg.Connection[Any]) -> None:
-    """Set a session of the target. Its triggers do not fire if the user may say so."""
+    """Set a session of the target. Its triggers do not fire if the user may suppress them."""
     for setting in TARGET_SETTINGS:
         execute(connection, setting)
     with contextlib.suppress(DatabaseError):  # LOAD has checked that no table has a trigger then

@@ -1,4 +1,4 @@
-"""The target of a load: the checks before it, and what one connection does beside the jobs."""
+"""The target of a load: the checks before it, and the work of one connection besides the jobs."""
 
 from __future__ import annotations
 

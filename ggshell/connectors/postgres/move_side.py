@@ -156,9 +156,9 @@ class PostgresMoveSide:
                 return len(ended)
             ended |= left
         raise DatabaseError(
-            f"sessions of clients do not end: {', '.join(map(str, sorted(left)))}",
+            f"client sessions did not end: {', '.join(map(str, sorted(left)))}",
             code="GGS-01263",
-            hint="find out in pg_stat_activity what they do, end them, then repeat the step",
+            hint="look them up in pg_stat_activity, end them, then repeat the step",
         )
 
     def sequences(self, schemas: Sequence[str]) -> list[SequenceValue]:

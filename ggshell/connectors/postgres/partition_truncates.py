@@ -93,7 +93,7 @@ def statements(part: Member) -> list[str]:
 
 
 def install(connection: psycopg.Connection[Any]) -> str:
-    """Create the function in a schema of its own, also in place of one that writes messages without a seal.
+    """Create the function in a schema of its own, and replace one that writes messages without a seal.
 
     Return why that is refused, or an empty text."""
     is_there, is_sealed = bool(execute(connection, _COMMENT, FUNCTION.split("."))), bool(sealed_from(connection))

@@ -12,7 +12,7 @@ from ggshell.types import TableName, postgres_literal, quote, quote_table
 ORIGIN = "ggshell_repair"
 """The replication origin of a script's session. Origins of Replicats begin with ``ggs_``, so no group has this one."""
 HEAD = """-- Makes the rows of the target equal to those of the source, as COMPARE found them{when}.
--- Rows that were in flight are left out. A row that has changed in the target since then stays as it is (UPDATE 0, DELETE 0).
+-- Rows that were in flight are left out. A row that has changed in the target since then is not changed (UPDATE 0, DELETE 0).
 -- Read the script before you run it; run it in the target:
 --   psql -v ON_ERROR_STOP=1 -f this-file
 {origin}BEGIN;

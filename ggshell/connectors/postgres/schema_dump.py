@@ -178,9 +178,9 @@ def find_program(source: int, target: int) -> Path:
     found = {version: path for path in _candidates() if (version := version_of(path)) is not None and version >= source}
     if not found:
         raise NotFoundError(
-            f"pg_dump of version {source} or newer is required for the definitions of the source, and there is none",
+            f"pg_dump of version {source} or newer is required for the definitions of the source, but was not found",
             code="GGS-00742",
-            hint=f"install it (Debian: postgresql-client-{source}), and put its folder into PATH",
+            hint=f"install it (Debian: postgresql-client-{source}), and add its folder to PATH",
         )
     return found[min(found, key=lambda version: (version != target, version < target, version))]
 

@@ -1,6 +1,6 @@
 """Sets the sequences of a target: ahead of the source's values, never back, or exactly to them after FLUSH SEQUENCE.
 
-A sequence that is set ahead has is_called false until somebody draws from it, so that an Extract of this database can see
+A sequence that is set ahead has is_called false until a value is drawn from it, so that an Extract of this database can see
 that the value is not its own (``sequence_watch``): otherwise two directions would push each other ahead forever.
 """
 

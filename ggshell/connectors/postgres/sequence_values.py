@@ -79,7 +79,7 @@ def flush(connection: psycopg.Connection[Any], pattern: str) -> list[SequenceVal
     secret = ddl_capture_sql.secret(connection)
     if secret is None:
         raise StateError(
-            "the Extract could not verify the values: the database has no secret that both know",
+            "the Extract could not verify the values: the database has no secret that both share",
             code="GGS-00597",
             hint="run ADD SCHEMATRANDATA for a schema as a superuser: it creates the secret",
         )

@@ -1,9 +1,9 @@
 """The sequences of a source that an Extract captures: writes their values to the log, and reads them from there.
 
-A sequence is captured once somebody has drawn from it. The values pass through the log so that they stand in the trail in
-commit order, and so that a restart reads them again exactly. The secret of the messages exists only in this process:
-messages of an earlier run are not read, and each run writes all values again. FLUSH SEQUENCE uses the secret of
-ADD SCHEMATRANDATA.
+A sequence is captured once a value has been drawn from it. The values pass through the log so that they are in the
+trail in commit order, and so that a restart reads them again exactly. The secret of the messages exists only in this
+process: messages of an earlier run are not read, and each run writes all values again. FLUSH SEQUENCE uses the secret
+of ADD SCHEMATRANDATA.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ggshell.record.sequences import SequenceValue
 from ggshell.types import TableName
 
 SHARE = 20
-"""The pause after a look at the sequences, as a multiple of the time that it took."""
+"""The pause after a check of the sequences, as a multiple of the time that it took."""
 GROWTH = 10
-"""A target is set ahead at least this many times the values that were used between two looks."""
+"""A target is set ahead at least this many times the values that were used between two checks."""
 LOCK_WAIT = "100ms"
 
 

@@ -34,7 +34,7 @@ _SESSION = (
 )
 CONNECT_SECONDS, BESIDE_SECONDS = 10, 2
 _KEEPALIVES: Final = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
-"""How soon the system notices that a server cannot be reached any more: after a minute, instead of hours."""
+"""How soon the system notices that a server can no longer be reached: after a minute, instead of hours."""
 _UNACKNOWLEDGED: Final = {"tcp_user_timeout": "60000"}
 """The same for a statement that the server's system does not receive.
 
@@ -53,7 +53,7 @@ def connection_info(userid: str, password: str | None = None, source_db: str | N
     """Return a libpq connection string for a login as scripts write it.
 
     Accepts ``user@host:port/db`` (the host may be a socket's folder), a ``postgresql://`` URL, libpq's own
-    ``name=value`` form, and the name of an ODBC data source with the user beside it. Raises DatabaseError for anything
+    ``name=value`` form, and the name of an ODBC data source with a separate user. Raises DatabaseError for anything
     else.
     """
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -165,7 +165,7 @@ def _unless_given(conninfo: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def address(conninfo: str) -> str:
-    """The database that a connection string leads to, without user or secret, as ``host:port/database``."""
+    """The database that a connection string names, without user or secret, as ``host:port/database``."""
     from psycopg.conninfo import conninfo_to_dict
 
     fields = conninfo_to_dict(conninfo)

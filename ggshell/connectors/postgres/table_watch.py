@@ -79,7 +79,7 @@ class TableWatch(TableObserver):
         self._report_event(Severity.WARNING, "GGS-00547", f"{text} {hint}.")
 
     def begin(self, connection: Any) -> dict[TableName, trandata.Trandata]:
-        """Look at the tables before capture begins; return their TRANDATA settings.
+        """Check the tables before capture begins; return their TRANDATA settings.
 
         Raises NotFoundError or DatabaseError if no table can be captured.
         """
@@ -96,7 +96,7 @@ class TableWatch(TableObserver):
         return bool(schema_trandata_sql.schemas(connection))
 
     def check_again(self, connection: Any) -> None:
-        """Look at the tables if it is time."""
+        """Check the tables if it is time."""
         if self._clock.steady() >= self._next:
             self.check(connection)
 

@@ -50,10 +50,10 @@ STREAM_BYTES = 4 << 20
 _SAVEPOINT = "ggs_mark"
 
 CHECKPOINT_GONE = "GGS01"
-"""The SQLSTATE of the refusal that reports that the group's checkpoint row is gone."""
+"""The SQLSTATE of the refusal that reports that the group's checkpoint row no longer exists."""
 
 TRIGGER_FIRES: Final = (
-    "Trigger {} also fires for the rows that this Replicat applies, which have its effects already."
+    "Trigger {} also fires for the rows that this Replicat applies, which already have its effects."
     " DBOPTIONS SUPPRESSTRIGGERS prevents this."
 )
 
@@ -90,7 +90,7 @@ class PostgresTarget:
         that the group already had a row, so the row must exist. ``key`` is the key of that row; without it, the key is
         derived from ``home``. Without a ``table`` the target stores no position (NODBCHECKPOINT).
 
-        Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError when the row is gone.
+        Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError if the row no longer exists.
         """
         self._conninfo = conninfo
         self._group = group
@@ -150,7 +150,7 @@ class PostgresTarget:
         return self._tables.read(self._table, self._group, self._key)
 
     def await_appliers(self) -> None:
-        """Wait until no applier of the group's parallel Replicat is left.
+        """Wait until all appliers of the group's parallel Replicat have ended.
 
         An applier may still commit after its process was killed. Raises ConflictError when an applier does not end.
         """

@@ -221,7 +221,7 @@ def add_all(
 
 
 def _note_truncates(connection: psycopg.Connection[Any], parts: list[Member]) -> None:
-    """Have TRUNCATE of a single partition written to the log. Where this login may not do so, the state says so."""
+    """Have TRUNCATE of a single partition written to the log. Where this login may not do so, the state reports it."""
     if partition_truncates.install(connection):
         return
     for part in parts:

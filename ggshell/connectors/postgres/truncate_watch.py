@@ -71,7 +71,7 @@ class TruncateWatch:
             return None
         if not self._sealed_from and not self._is_reported:
             self._is_reported = True
-            text = f"TRUNCATE of partition {found.table} is captured from a message that every user could have written"
+            text = f"TRUNCATE of partition {found.table} is captured from a message that any user could have written"
             hint = f"run ADD TRANDATA {found.root or found.table} again to install the current trigger function."
             self._report_event(Severity.WARNING, "GGS-00589", f"{text}: {hint}")
         return found

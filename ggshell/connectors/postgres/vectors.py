@@ -1,6 +1,6 @@
 """Converts the row messages of pgoutput to data areas, thousands of rows at once.
 
-The columns of all rows are processed together: a few numpy steps per column, whatever the number of rows. The headers are
+The columns of all rows are processed together: a few numpy steps per column, regardless of the number of rows. The headers are
 scattered, and the values of one length are copied together.
 """
 

@@ -356,7 +356,7 @@ class Inbox:
 def _leap(view: memoryview, end: int) -> tuple[list[int], list[int]]:
     """Find all log data up to the first message of another kind.
 
-    A byte that looks like the start of a message is one as long as each message leads to the next.
+    A byte that looks like the start of a message is one as long as each message is followed by the next.
     """
     raw = np.frombuffer(view, dtype=np.uint8)
     place = np.flatnonzero(raw[: end - HEAD] == COPY_DATA)

@@ -61,9 +61,7 @@ def retention(sides: Sides) -> Iterator[Finding]:
         for name in ("max_slot_wal_keep_size", "idle_replication_slot_timeout"):
             value = side.setting(name)
             if value not in _NEVER:
-                text = (
-                    f"{name} of {side} is {value}: beyond that, the server gives up the slot, and the move starts over"
-                )
+                text = f"{name} of {side} is {value}: beyond that, the server invalidates the slot, and the move starts over"
                 unlimited = "-1" if name == "max_slot_wal_keep_size" else "0"
                 action = (
                     f"ALTER SYSTEM SET {name} = {unlimited} and reload {side} until the move has ended; watch its disk"
@@ -88,7 +86,7 @@ def clocks(sides: Sides) -> Iterator[Finding]:
     difference = sides.target.server.ahead - sides.source.server.ahead
     if abs(difference) > CLOCK_SECONDS:
         word = "ahead of" if difference > 0 else "slower than"
-        text = f"the target's clock is {seconds_text(abs(difference))} {word} the source's: lags are wrong by as much"
+        text = f"the target's clock is {seconds_text(abs(difference))} {word} the source's: lags are wrong by the same amount"
         yield Finding(WARNING, "GGS-01017", "clock", text, "synchronize the clocks of both servers with NTP")
 
 

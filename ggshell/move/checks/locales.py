@@ -16,7 +16,7 @@ def encoding(sides: Sides) -> Iterator[Finding]:
     """The encodings of the two databases."""
     here, there = sides.source.locale.encoding, sides.target.locale.encoding
     if _UNCHECKED in (here, there) and here != there:
-        text = f"the source has encoding {here}, the target {there}: {_UNCHECKED} does not say which characters the bytes mean"
+        text = f"the source has encoding {here}, the target {there}: {_UNCHECKED} does not define the characters"
         yield Finding(ERROR, "GGS-01067", "encoding", text, "create the target with the encoding that the bytes have")
     elif here != there:
         severity = WARNING if there == _UNICODE else ERROR
@@ -49,7 +49,7 @@ def _other_version(names: tuple[str, ...], provider: str, here: str, there: str)
     text = (
         f"{text} may differ. Indexes are built again, but unique and exclusion constraints or partition bounds can fail"
     )
-    action = "nothing, if the load succeeds; sort in the application's tests once with the target"
+    action = "none if the load succeeds; test the sort order of the application with the target"
     return Finding(WARNING, "GGS-01069", subject_of(names, "collation"), text, action, names)
 
 

@@ -74,7 +74,7 @@ def applying(sides: Sides) -> Iterator[Finding]:
             action = f"{action} or use a superuser"
             yield Finding(ERROR, "GGS-01026", "session_replication_role", text, action)
         if not side.rights.origins:
-            text = f"{side.user} cannot use replication origins in {side}: applied changes look like those of clients"
+            text = f"{side.user} cannot use replication origins in {side}: applied changes would be captured again"
             action = "GRANT EXECUTE on the functions pg_replication_origin_create, _oid, _drop, _session_setup and"
             yield Finding(WARNING, "GGS-01027", side.user, text, f"{action} _session_reset to it, or use a superuser")
 

@@ -15,13 +15,13 @@ def missing_roles(sides: Sides) -> Iterator[Finding]:
     used = [role for role in missing if role.used]
     if used:
         names = tuple(role.name for role in used)
-        text = f"the target lacks roles that own objects or have rights on them: {listed(names)}"
+        text = f"the target lacks roles that own objects or have privileges on them: {listed(names)}"
         action = "run the script in the target, then set their passwords"
         yield Finding(ERROR, "GGS-01031", subject_of(names, "role"), text, action, names, role_script(missing))
     elif missing:
         names = tuple(role.name for role in missing)
         text = f"the target lacks roles that are members of the owners, or the reverse: {listed(names)}"
-        action = "run the script in the target, then set their passwords; omit roles that nobody uses"
+        action = "run the script in the target, then set their passwords; omit unused roles"
         yield Finding(WARNING, "GGS-01031", subject_of(names, "role"), text, action, names, role_script(missing))
 
 

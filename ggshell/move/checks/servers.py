@@ -15,7 +15,7 @@ _READ_ONLY: Final = "default_transaction_read_only"
 
 
 def versions(sides: Sides) -> Iterator[Finding]:
-    """The versions, and whether both logins lead to the same database. After an error here, nothing else is checked."""
+    """The versions, and whether both logins connect to the same database. After an error here, nothing else is checked."""
     source, target = sides.source.server, sides.target.server
     if source.identity == target.identity:
         text = f"{sides.request.source} and {sides.request.target} are logins of the same database, {source.database}"
@@ -33,12 +33,12 @@ def programs(sides: Sides) -> Iterator[Finding]:
     """pg_dump, which reads the definitions. It does not read servers that are newer than itself."""
     source, target = sides.source.server.major, sides.target.server.major
     found = sides.source.facts.dump_program(source, target)
-    action = f"install the client programs of PostgreSQL {target}, and put their folder into PATH"
+    action = f"install the client programs of PostgreSQL {target}, and add their folder to PATH"
     if found is None:
         text = f"this machine has no pg_dump of version {source} or later, which the load of definitions needs"
         yield Finding(ERROR, "GGS-01006", "pg_dump", text, action)
     elif found.major > target:
-        text = f"{found.path} is of version {found.major}; the target, PostgreSQL {target}, may refuse what it writes"
+        text = f"{found.path} is of version {found.major}; the target, PostgreSQL {target}, may refuse its output"
         yield Finding(WARNING, "GGS-01006", "pg_dump", text, action)
 
 
@@ -71,7 +71,7 @@ def earlier_moves(sides: Sides) -> Iterator[Finding]:
 
 def _traces(side: Side) -> Iterator[Finding]:
     if found := tuple(side.facts.names(Names.MOVE_TRACES)):
-        text = f"an earlier move has left objects in {side}: {listed(found)}"
+        text = f"objects of an earlier move remain in {side}: {listed(found)}"
         action = "continue that move, or end it with ggshell move finish"
         yield Finding(WARNING, "GGS-01009", subject_of(found, "object"), text, action, found)
 

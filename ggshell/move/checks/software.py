@@ -73,7 +73,7 @@ def preloaded(sides: Sides) -> Iterator[Finding]:
     wanted = (here | (installed & NEEDS_PRELOAD)) - there
     if missing := tuple(sorted(wanted)):
         text = f"the target's server does not load {listed(missing)} when it starts, or hides it from the login"
-        action = "add what the database needs to shared_preload_libraries of the target, and restart its server"
+        action = "add the libraries that the database needs to shared_preload_libraries of the target, and restart its server"
         yield Finding(WARNING, "GGS-01037", subject_of(missing, "library file"), text, action, missing)
 
 
@@ -81,7 +81,7 @@ def extension_rows(sides: Sides) -> Iterator[Finding]:
     """Rows of users that belong to an extension."""
     installed = sides.source.facts.extensions()
     if own := tuple(each.name for each in installed if each.name in NOT_MOVED):
-        text = f"{listed(own)} keeps rows in structures of its own, or replicates by itself: its tables cannot be moved"
+        text = f"{listed(own)} keeps rows in its own structures, or has its own replication: its tables cannot be moved"
         action = "move such tables with the tools of the extension, or drop the extension in the source"
         yield Finding(_needed(sides), "GGS-01038", subject_of(own, "extension"), text, action, own)
     if tables := tuple(table for each in installed for table in each.tables):

@@ -36,7 +36,7 @@ def origins(sides: Sides) -> Iterator[Finding]:
     """Other programs that apply changes with an origin, for example a Replicat that delivers to the source."""
     if names := tuple(sides.source.facts.names(Names.ORIGINS)):
         text = f"changes that are applied with a replication origin are not captured: {listed(names)}"
-        action = "stop what applies them to this database before the load, or let it apply them to the target too"
+        action = "stop the program that applies them to this database before the load, or let it apply them to the target too"
         yield Finding(WARNING, "GGS-01072", subject_of(names, "origin"), text, action, names)
 
 
@@ -51,7 +51,7 @@ def slots(sides: Sides) -> Iterator[Finding]:
 def foreign_servers(sides: Sides) -> Iterator[Finding]:
     """Foreign servers and their user mappings."""
     if names := tuple(sides.source.facts.names(Names.FOREIGN_SERVERS)):
-        text = f"foreign servers and the passwords of their user mappings must be right for the target: {listed(names)}"
+        text = f"foreign servers and the passwords of their user mappings must be valid for the target: {listed(names)}"
         action = "make sure that the target reaches them; check CREATE USER MAPPING for every role"
         yield Finding(WARNING, "GGS-01062", subject_of(names, "foreign server"), text, action, names)
 

@@ -97,7 +97,7 @@ def inherited(sides: Sides) -> Iterator[Finding]:
 def foreign(sides: Sides) -> Iterator[Finding]:
     """Foreign tables."""
     if names := _names_where(sides.source.tables, lambda each: each.kind is TableKind.FOREIGN):
-        text = f"{listed(names)}: of a foreign table only the definition is moved; its rows stay where they are"
+        text = f"{listed(names)}: of a foreign table only the definition is moved; its rows are not moved"
         action = "make sure that the target reaches the foreign server"
         yield Finding(WARNING, "GGS-01055", subject_of(names, "foreign table"), text, action, names)
 

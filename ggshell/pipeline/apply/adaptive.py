@@ -1,7 +1,7 @@
 """Parallel delivery that notices where several appliers do not pay, and applies over the group's own connection there.
 
-Both ways record what is applied in the group's checkpoint row. A change waits until everything before is applied and the row
-says so; what follows is then applied the other way.
+Both ways record what is applied in the group's checkpoint row. A change waits until everything before it is applied and
+recorded in the row; later rows are then applied with the other delivery.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def row_gone(group: str, table: TableName | None, known: CheckpointRow | None = 
     text = f"REPLICAT {group.upper()} has no row in checkpoint table {table}, although it has run before"
     if known is not None:
         said = f"applied up to CSN {known.csn}" if known.csn is not None else "nothing applied"
-        text += f"; its checkpoint file says {said}, and the target may hold more"
+        text += f"; its checkpoint file is at {said}, and the target may hold more"
     return RowGoneError(
         text,
         hint="restore the row; or find the last transaction that the target holds;"

@@ -106,7 +106,7 @@ def _known_before(mapping: TableMapping, named: frozenset[int], own: int) -> fro
         text = (
             f"COMPARECOLS names {names_of(mapping, computed)}, which COLMAP computes: the source has no old value of it"
         )
-        raise _wrong(mapping, text, "name columns that are mapped as they are")
+        raise _wrong(mapping, text, "name columns that are mapped unchanged")
     return named
 
 
@@ -213,7 +213,7 @@ def _truth(value: bytes) -> Rank:
 
 
 def _text(value: bytes) -> Rank:
-    """By code points, whatever the collations of the two databases are."""
+    """By code points, regardless of the collations of the two databases."""
     return value.decode()
 
 

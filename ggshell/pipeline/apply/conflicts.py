@@ -190,7 +190,7 @@ def _held(image: Image, columns: Sequence[int] | frozenset[int], conflict: Confl
 
 
 def _wins(conflict: Conflict, group: ColumnGroup, rows: _Rows, mapping: TableMapping) -> bool:
-    """Whether the source's values win. NULL loses against every value, whatever the method; two NULLs are equal."""
+    """Whether the source's values win. NULL loses against every value, regardless of the method; two NULLs are equal."""
     if group.order is None:
         return group.method is Method.OVERWRITE
     name = mapping.column(group.by).name

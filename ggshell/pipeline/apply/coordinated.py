@@ -25,7 +25,7 @@ from ggshell.record.transaction import TransactionPiece
 
 SAVE_TRANSACTIONS: Final = 5_000
 LARGE_THREAD: Final = 0
-"""The thread for transactions of at least ``groups.LARGE_BYTES``, whatever their tables."""
+"""The thread for transactions of at least ``groups.LARGE_BYTES``, regardless of their tables."""
 
 
 class CoordinatedDelivery:

@@ -38,16 +38,16 @@ class Delivery:
 
     Guards against applying work twice or skipping it, each tested by its number:
 
-    1. a transaction that the checkpoint row (or this process since then) counts as applied is skipped as a whole, in
-       whatever pieces it arrives; transactions that share a CSN are distinguished by their ids;
-    2. a group is committed only after the end of a source transaction; only ``max_operations`` may split a transaction, and
-       then the checkpoint row records how much of it is applied, and that much is skipped after a restart;
-    3. the checkpoint row is written in the same target transaction as the rows, and holds the place after the last of them;
-    4. after a refusal the whole group is rolled back; its source transactions are applied again, one first and then in
-       growing parts, so those before the failing one are committed, and nothing of the failing one remains;
-    5. ``applied`` moves, and statistics count, only after the target has confirmed the commit;
-    6. after a lost connection everything unconfirmed is dropped: ``restart`` reads the checkpoint row, which alone shows
-       whether the last commit succeeded, and reading continues at its position.
+    1. a transaction that the checkpoint row (or this process since then) counts as applied is skipped as a whole,
+    regardless of the pieces in which it arrives; transactions that share a CSN are distinguished by their ids; 2. a
+    group is committed only after the end of a source transaction; only ``max_operations`` may split a transaction, and
+    then the checkpoint row records how much of it is applied, and that much is skipped after a restart; 3. the
+    checkpoint row is written in the same target transaction as the rows, and holds the place after the last of them; 4.
+    after a refusal the whole group is rolled back; its source transactions are applied again, one first and then in
+    growing parts, so those before the failing one are committed, and nothing of the failing one remains; 5. ``applied``
+    moves, and statistics count, only after the target has confirmed the commit; 6. after a lost connection everything
+    unconfirmed is dropped: ``restart`` reads the checkpoint row, which alone shows whether the last commit succeeded,
+    and reading continues at its position.
 
     A DDL statement arrives as a batch of its own (``ddl_parts``). Its transaction is applied as a large one: alone, with a
     savepoint before and after each statement.

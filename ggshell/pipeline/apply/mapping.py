@@ -162,7 +162,7 @@ class Mapper:
             raise ApplyError(
                 f"target {kind} {name} does not exist (MAP {rule.source}, TARGET {rule.target})",
                 code="OGG-00199",
-                hint=f"create it, or take the {kind} out with MAPEXCLUDE",
+                hint=f"create it, or exclude the {kind} with MAPEXCLUDE",
             )
         return table
 

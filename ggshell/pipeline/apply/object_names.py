@@ -29,7 +29,7 @@ BY_MAP = NameOptions()
 
 
 class ObjectNames:
-    """Converts names by the MAP rules of a mapper; a name that no rule concerns stays as it is."""
+    """Converts names by the MAP rules of a mapper; a name that no rule applies to does not change."""
 
     def __init__(self, mapper: Mapper, options: NameOptions = BY_MAP) -> None:
         self._mapper = mapper

@@ -34,7 +34,7 @@ def unmapped(mapping: TableMapping, *, chosen: bool = False) -> list[str]:
     if lacking and not chosen:
         found.append(
             f"{source.name} has no value for {_columns(lacking)} of {target.name}: inserted rows get the default or NULL,"
-            " and updates leave it as it is (a generated column of the source is in its log only if it is published)"
+            " and updates do not change it (a generated column of the source is in its log only if it is published)"
         )
     return found + _changed(mapping)
 
@@ -75,7 +75,7 @@ class Silent(StrEnum):
     CUT = "values may be rounded or cut without an error"
     TAKEN_AS_UTC = "values without a time zone are taken as UTC"
     SHOWN_IN_UTC = "values get the date and time that they have in UTC"
-    OFFSET_DROPPED = "the time is kept as it is written, and its offset from UTC is dropped"
+    OFFSET_DROPPED = "the time is kept as written, and its offset from UTC is dropped"
 
 
 _TYPE = re.compile(

@@ -75,7 +75,7 @@ class OpenTransaction:
 
     @property
     def ignored(self) -> bool:
-        """Whether nothing of it is wanted any more, so that no restart needs to go back for it."""
+        """Whether none of its changes are needed, so that a restart need not read them again."""
         return self.until == NO_CURSOR
 
     def limit(self, *, held: Cursor | None = None, until: Cursor | None = None) -> None:
@@ -358,7 +358,7 @@ class TransactionCache:
         }
 
     def clear(self) -> None:
-        """Forget everything: the connection is gone, and the source will send it again."""
+        """Forget everything: the connection was lost, and the source will send it again."""
         for transaction in (*self.open.values(), *self._kept.values()):
             transaction.close()
         self.open.clear()

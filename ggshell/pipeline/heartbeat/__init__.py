@@ -1,1 +1,1 @@
-"""Heartbeats: rows that travel the whole replication path, get a timestamp at each hop, and measure lag."""
+"""Heartbeats: rows that pass along the whole replication path, get a timestamp at each hop, and measure lag."""

@@ -49,8 +49,8 @@ NO_DEFINITIONS = Definitions((), (), "", "", frozenset())
 LOCK_MILLISECONDS: Final = 2000
 """How long a job, or the program that reads the definitions, waits for its locks on tables of the source.
 
-The snapshot has locked the same tables, so they wait only for DDL that itself waits for the snapshot's locks. The server
-cannot notice that nothing goes on, and every later statement on the table would wait as well.
+The snapshot has locked the same tables, so they wait only for DDL that itself waits for the snapshot's locks. The
+server cannot detect this deadlock, and every later statement on the table would wait as well.
 """
 
 

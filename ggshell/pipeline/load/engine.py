@@ -26,7 +26,7 @@ LEAST_PART_BYTES: Final = 64 << 20
 MOST_PART_BYTES: Final = 512 << 20
 _SHOWN: Final = 10
 _AGAIN: Final = (
-    "RESTART empties what an earlier load has written; empty other tables yourself, or name other tables in TABLE"
+    "RESTART empties tables that an earlier load has filled; empty other tables yourself, or name other tables in TABLE"
 )
 
 
@@ -105,7 +105,7 @@ class Loading(NamedTuple):
         firing = [] if self.target.silent() else [name for name, table in there.items() if table.fires]
         if firing:
             raise DatabaseError(
-                f"triggers of the target would fire for {_names(firing)}: the user may not prevent it",
+                f"triggers of the target would fire for {_names(firing)}: the user may not suppress them",
                 code="GGS-00752",
                 hint="GRANT SET ON PARAMETER session_replication_role TO the user of the target",
             )

@@ -1,4 +1,4 @@
-"""What LOAD is asked for, how far it is, and what it has done."""
+"""The request, the progress and the result of LOAD."""
 
 from __future__ import annotations
 

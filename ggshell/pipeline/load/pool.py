@@ -34,7 +34,7 @@ class Job:
         self.task: Task | None = None
 
     def set_up(self, setup: Any) -> None:
-        """Tell the process what it needs for its tasks, once. Raises ProcessError if the process has ended."""
+        """Send the process the data for its tasks, once. Raises ProcessError if the process has ended."""
         self._send(setup)
 
     def order(self, task: Task) -> None:
@@ -90,7 +90,7 @@ class Pool:
         self._jobs = [self._started()]
 
     def set_up(self, setup: Any) -> None:
-        """Tell every job what it needs, before the first task. Raises ProcessError."""
+        """Send every job the data for its tasks, before the first task. Raises ProcessError."""
         self._setup = setup
         for job in self._jobs:
             job.set_up(setup)

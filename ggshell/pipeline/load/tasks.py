@@ -1,4 +1,4 @@
-"""What a job of LOAD is asked to do, and what it reports. Both travel between processes, so they hold plain values only."""
+"""What a job of LOAD is asked to do, and what it reports. Both are sent between processes, so they hold plain values only."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _binary(tree: Binary, scope: Scope) -> Node:
     for side, node in ((tree.left, left), (tree.right, right)):
         text = node.constant if node.literal else None
         if tree.operator in _ORDERED and isinstance(text, str) and isinstance(number_in(text), State):
-            message = f"{tree.operator} compares numbers, and '{text}' is a text: no row would pass"
+            message = f"{tree.operator} compares numbers, and '{text}' is a text: no row would match"
             scope.refuse(message, side, "compare texts by @STRCMP (first, second) > 0", page="strcmp")
     return comparison(tree.operator, left, right)
 

@@ -3,7 +3,7 @@
 An image that is kept whole keeps its bytes, and computed columns are appended: their indexes follow those of the source, and
 the mapping drops columns that the target does not have. If columns must be removed (``kept``), the image is rebuilt.
 
-``verify`` compiles clauses without a table: it finds errors that exist whatever the columns are.
+``verify`` compiles clauses without a table: it finds errors that do not depend on the columns.
 """
 
 from __future__ import annotations

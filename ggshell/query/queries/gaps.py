@@ -119,7 +119,8 @@ def _as_far_as_read(about: list[TrailFinding]) -> list[TrailFinding]:
         return about
     return [
         each._replace(
-            state=TrailState.NOTE, detail=f"as far as the trail can be read: {each.detail}; the rest is not judged"
+            state=TrailState.NOTE,
+            detail=f"checked up to the position that can be read: {each.detail}; the rest is not checked",
         )
         if each.check in _OF_RECORDS and each.state is TrailState.GOOD
         else each
@@ -190,7 +191,7 @@ def _of_trail(
     records = sum(row.records for of_file in rows.values() for row in of_file[:1])
     text = f"{counted(transactions, 'transaction')} with {counted(records, 'record')}; each one begins and ends"
     yield from _or_good("transactions", list(_broken(files, rows)), text, trail)
-    yield from _or_good("csn", list(_disorder(files, rows)), "CSNs rise from transaction to transaction", trail)
+    yield from _or_good("csn", list(_disorder(files, rows)), "CSNs increase from transaction to transaction", trail)
 
 
 def _opened(trail: str, files: list[FileFacts], keys: Keys | None) -> list[TrailFinding]:
@@ -363,9 +364,7 @@ def _pauses(rows: Mapping[int, list[_Row]], pause: float) -> list[TrailFinding]:
     found = [every[number][1] for number in shown]
     if len(every) > len(shown):
         rest = sum(seconds for seconds, _ in every) - sum(every[number][0] for number in shown)
-        text = (
-            f"{counted(len(every) - len(shown), 'shorter pause')} beside these, {counted(round(rest), 'second')} in all"
-        )
+        text = f"{counted(len(every) - len(shown), 'shorter pause')} besides these, {counted(round(rest), 'second')} in total"
         found.append(TrailFinding("pauses", TrailState.NOTE, text, found[0].trail))
     return found
 

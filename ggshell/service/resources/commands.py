@@ -47,7 +47,7 @@ class Command(Body, kw_only=True):
     skip_transaction: bool = False
     filter_duplicates: bool = True
     report_type: (
-        Annotated[str, described("report: what it is about.", "lag", "checkpointTables", "schemas", "tables")] | None
+        Annotated[str, described("report: its subject.", "lag", "checkpointTables", "schemas", "tables")] | None
     ) = None
     thresholds: list[Threshold] | None = None
     specification: str = "*"

@@ -1,4 +1,4 @@
-"""Connections: the databases that the aliases of the credential store lead to."""
+"""Connections: the databases of the aliases in the credential store."""
 
 from __future__ import annotations
 

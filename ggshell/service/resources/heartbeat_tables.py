@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BASE = "/connections/{connection}/tables/heartbeat"
 _ROLE = Role.ADMINISTRATOR
 _MOST_ROWS = 4095
-_PART = {"limit": "how many heartbeats to show, at most 4095", "offset": "how many newer heartbeats to leave out"}
+_PART = {"limit": "the number of heartbeats to show, at most 4095", "offset": "the number of newer heartbeats to skip"}
 
 
 class HeartbeatBody(Body):
@@ -177,7 +177,9 @@ def get_process_heartbeats(call: Call, connection: str, process: str) -> Answer:
     return Answer(_heartbeats(each for lag in found for each in _fields(lag, process.upper())))
 
 
-@resource("DELETE", f"{_BASE}/{{process}}", role=_ROLE, summary="Delete the heartbeats of a process that is gone")
+@resource(
+    "DELETE", f"{_BASE}/{{process}}", role=_ROLE, summary="Delete the heartbeats of a process that no longer exists"
+)
 def delete_process_heartbeats(call: Call, connection: str, process: str) -> Answer:
     call.log_in(connection)
     call.run(f"DELETE HEARTBEATENTRY {word(process)}", told=True)

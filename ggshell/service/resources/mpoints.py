@@ -104,7 +104,7 @@ def list_kinds(call: Call, name: str) -> Answer:
     returns=MeasuringPoint,
 )
 def get_point(call: Call, name: str, kind: str) -> Answer:
-    """Return the values of a measuring point; one that the process does not have is empty and says so."""
+    """Return the values of a measuring point; one that the process does not have is empty, with a note."""
     if kind in WITHOUT_MEANING:
         raise not_here(f"the measuring point {kind}", WITHOUT_MEANING[kind])
     point = KINDS.get(kind)

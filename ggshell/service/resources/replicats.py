@@ -39,7 +39,7 @@ class Mode(Body):
     type: Annotated[
         str, described("nonintegrated: a classic Replicat.", "nonintegrated", "integrated", "coordinated")
     ] = "nonintegrated"
-    parallel: Annotated[bool, described("true: a parallel Replicat, whatever the type is.")] = False
+    parallel: Annotated[bool, described("true: a parallel Replicat, regardless of the type.")] = False
 
 
 class TrailSource(Body):
@@ -196,14 +196,14 @@ def _log_in(call: Call, found: View, body: ReplicatBody) -> None:
 
 @resource("DELETE", f"{_BASE}/{{replicat}}", role=Role.ADMINISTRATOR, summary="Stop and delete a Replicat")
 def delete_replicat(call: Call, replicat: str) -> Answer:
-    """Delete it with its row in the checkpoint table; the row stays if the alias does not exist any more."""
+    """Delete it with its row in the checkpoint table; the row stays if the alias no longer exists."""
     found = find_group(call, REPLICAT, replicat)
     named = credentials_of(parameter_text(call, found.group))
     if named is not None:
         try:
             call.log_in(Alias(**named).connection)
         except NotFoundError as error:
-            text = f"a row of {found.name} in its checkpoint table stays: {error}"
+            text = f"a row of {found.name} in its checkpoint table was not deleted: {error}"
             call.said.append(Said(error.code, text, "WARNING"))
     group_changes.delete(call, REPLICAT, replicat)
     return Answer()

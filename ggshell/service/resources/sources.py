@@ -212,7 +212,7 @@ def get_path_checkpoints(call: Call, path: str) -> Answer:
     "GET",
     f"{_ONE}/stats",
     role=Role.USER,
-    summary="Show what a distribution path has delivered, by table",
+    summary="Show the data that a distribution path has delivered, by table",
     returns=DistPathStats,
 )
 def get_path_stats(call: Call, path: str) -> Answer:

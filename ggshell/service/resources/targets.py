@@ -128,7 +128,7 @@ for _part in ("/info", "/checkpoints", "/progress"):
         "GET",
         f"{_ONE}{_part}",
         role=Role.USER,
-        summary="Show how far a trail has arrived",
+        summary="Show the position up to which a trail has arrived",
         returns=ReceiverInfo | DistPathInfo | DistPathCheckpoints,
     )(_info)
 
@@ -137,7 +137,7 @@ for _part in ("/info", "/checkpoints", "/progress"):
     "GET",
     f"{_ONE}/stats",
     role=Role.USER,
-    summary="Show what has arrived of a trail",
+    summary="Show the data that has arrived for a trail",
     returns=ReceiverStats | DistPathStats,
 )
 def get_target_stats(call: Call, path: str) -> Answer:

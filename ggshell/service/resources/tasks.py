@@ -141,7 +141,7 @@ def delete_task(call: Call, name: str) -> Answer:
     return Answer()
 
 
-@resource("GET", f"{_BASE}/{{task}}/info", role=Role.USER, summary="List what a task reports", returns=Items)
+@resource("GET", f"{_BASE}/{{task}}/info", role=Role.USER, summary="List the reports of a task", returns=Items)
 def list_info(call: Call, name: str) -> Answer:
     call.state.tasks.tasks.get(name)
     return Answer(collection(item(call.url(f"{_BASE}/{name}/info"), each) for each in ("history", "status")))

@@ -349,7 +349,7 @@ def test_a_column_with_the_name_of_a_dropped_one_has_its_own_values(
     assert [row[1] for row in changing.rows("id", "label")] == values
     assert [str(row[1]) for row in changing.rows("id", "price")] == ["10.00", "2.00", "3.00"]
     assert (
-        "Rewriting hr.items: label is another column than before: the rows have its own values."
+        "Rewriting hr.items: label is a different column than before: the rows have its own values."
         in (changing.deliveries.messages)
         or together
     )

@@ -55,7 +55,7 @@ class TableChange(NamedTuple):
     whose earlier rows go, which include the keys of ``rows`` and may be absent from the table; ``cleared``: all earlier rows
     go. ``added``: columns that the table does not have yet; ``renamed``: (old, new) names; ``widened``: columns, with their
     new names, whose type becomes a wider one; ``changed``: the names of columns whose type changes otherwise (then the table
-    is rewritten: ``cleared``). ``dropped``: columns that the source does not have any more; they stay. ``stored_as``:
+    is rewritten: ``cleared``). ``dropped``: columns that the source no longer has; they stay. ``stored_as``:
     (source's, lake's) names of columns whose type does not hold the earlier values. ``nulled``: columns with a value that
     their type cannot hold. ``filled``: the values of added columns in the earlier rows, which are all rewritten; other added
     columns are NULL there. ``reused``: (name, former name) of columns that have the name that another one had, with the
@@ -119,7 +119,7 @@ class LakeTables(Protocol):
 
 
 def open_tables(target: LakeTarget, group: str, cache: Path, layouts: LakeLayouts = DEFAULT_LAYOUTS) -> LakeTables:
-    """The tables of a lake. ``cache``: a folder of this group for indexes that can be made again. Raises StoreError."""
+    """The tables of a lake. ``cache``: a folder of this group for indexes that can be rebuilt. Raises StoreError."""
     if target.form is TableForm.DELTA:
         from ggshell.connectors.lake.forms.delta import DeltaTables
 

@@ -1,6 +1,6 @@
 """Delta's deletion vectors: the positions of deleted rows of a data file, as a Roaring bitmap.
 
-A small one is part of the commit, as text in Z85; a large one is a file beside the data files
+A small one is part of the commit, as text in Z85; a large one is a file next to the data files
 (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#deletion-vectors).
 """
 
@@ -72,7 +72,7 @@ def _file(name: uuid.UUID) -> str:
 def _positions(data: bytes, what: str) -> BitMap:
     (magic,) = struct.unpack_from("<I", data)
     if magic != _MAGIC:
-        raise StoreError(f"deletion vector {what} has a form that this version cannot read")
+        raise StoreError(f"deletion vector {what} has a format that this version cannot read")
     return BitMap(BitMap64.deserialize(data[4:]))
 
 

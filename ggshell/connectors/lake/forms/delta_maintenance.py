@@ -1,4 +1,4 @@
-"""Maintenance of a Delta table beside its delivery: compaction, expiry of the log, and files that nothing uses.
+"""Maintenance of a Delta table during its delivery: compaction, expiry of the log, and files that nothing uses.
 
 If delivery has committed during a compaction, only the commit is planned again: rows that were deleted in the old files
 meanwhile are marked in the new ones. A version is readable as long as its files exist, so versions expire with the files that

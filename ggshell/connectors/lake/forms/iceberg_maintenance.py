@@ -1,9 +1,9 @@
-"""Maintenance of an Iceberg table beside its delivery: compaction, expiry of snapshots, and files that nothing uses.
+"""Maintenance of an Iceberg table during its delivery: compaction, expiry of snapshots, and files that nothing uses.
 
 Compaction writes the live rows of some files to new ones and replaces them in one snapshot. If delivery has committed
 meanwhile, only the snapshot is planned again: rows that it has marked in the old files, and all rows of an old file that it
 has rewritten, are marked at their place in the new ones. So delivery never waits, and compaction gets through however often
-delivery commits. It is given up only if most of its rows have gone.
+delivery commits. It is given up only if most of its rows were removed.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ class BoundedRecovery:
         self._due = self._clock.now() + self.interval * SECOND // part
 
     def turn_on(self, log_time: int) -> None:
-        """BRSTART: turn Bounded Recovery on, whatever the status was."""
+        """BRSTART: turn Bounded Recovery on, regardless of the previous status."""
         if self.status != "ON":
             self.status, self.failure = "ON", ""
             self._plan_next(self.last.position_time if self.last is not None else log_time)
