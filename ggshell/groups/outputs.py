@@ -173,7 +173,7 @@ class Outputs:
             writer.use(self._options(target, source))
 
     def copy_from(self, source: CopySource) -> None:
-        """From now on, copy what leaves as it is as the bytes of the source trail. Call it after ``begin``."""
+        """From now on, copy unchanged batches as the bytes of the source trail. Call it after ``begin``."""
         pairs = zip(self._writers, self._selections, strict=True)
         self._copies = [TrailCopy(source, writer, selection) for writer, selection in pairs]
 

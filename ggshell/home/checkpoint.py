@@ -216,7 +216,7 @@ class GroupOptions(NamedTuple):
     target: str = ""
     """The target of a path, or the folder of a lake, as it was typed."""
     access_alias: str = ""
-    """The alias of a path's login to the receiver (AUTHENTICATION USERIDALIAS); empty: the home's key proves who it is."""
+    """The alias of a path's login to the receiver (AUTHENTICATION USERIDALIAS); empty: the home signs in with its own key."""
     access_domain: str = ""
     """The domain of that alias."""
     access_certificate: str = ""

@@ -1,1 +1,1 @@
-"""``ggshell move``: moves a whole PostgreSQL database to another server, with a check before and a way back."""
+"""``ggshell move``: moves a whole PostgreSQL database to another server, with a check before it and a switch back."""

@@ -1,6 +1,6 @@
 """The switch: neither database accepts writes for a few moments, then clients write in the other one.
 
-Both directions replicate all the time, so that the way back is the same switch in the other direction.
+Both directions replicate all the time, so switching back is the same switch in the other direction.
 """
 
 from __future__ import annotations

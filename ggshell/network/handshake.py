@@ -35,7 +35,7 @@ class Sender(NamedTuple):
     """Who dials, to send or to read a trail: the id of the home, the group, and the home's key.
 
     ``key`` is None if there is none to sign with. ``signs_in``: the connection itself signs in, as a user; the home then
-    proves in addition who it is, but only to a home that it expects.
+    also proves its identity, but only to a home that it expects.
     """
 
     home: str
@@ -57,7 +57,7 @@ class Sender(NamedTuple):
 
 
 def open_trail(link: Link, where: str, opening: Opening, sender: Sender) -> Opened:
-    """Prove who dials, send the opening, and return the answer. ``where``: the other side, for messages.
+    """Prove the identity of this home, send the opening, and return the answer. ``where``: the other side, for messages.
 
     Raises ConnectionLostError, ProcessError if the other side refuses or is another home than expected, StoreError.
     """

@@ -1,6 +1,6 @@
 """One WebSocket connection, driven by one thread: sends without blocking, and waits only where the caller requests it.
 
-A connection is lost, although TCP may not know it, if nothing moves on it for ``SILENCE_SECONDS``: a cable that was cut sends
+A connection is lost, although TCP may not know it, if nothing arrives on it for ``SILENCE_SECONDS``: a failed network sends
 no reset. On an idle connection, pings make sure that something arrives. On a slow one, a ping waits after the data that was
 sent before it, so bytes that the network takes count too.
 """

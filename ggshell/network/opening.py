@@ -1,6 +1,6 @@
 """The opening of a connection: who sends, which trail, and from where on. Text messages in JSON.
 
-The receiver begins with a challenge. The sender names the trail and itself, and proves with its home's key who it is. The
+The receiver begins with a challenge. The sender names the trail and itself, and proves its identity with its home's key. The
 receiver answers with the end of its trail, or with a refusal. A refusal can also follow later, when the trail cannot be
 written.
 """

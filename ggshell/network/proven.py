@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 UNKNOWN_SENDER: Final = "GGS-00951"
-"""The code of a sender that is not a peer, or cannot prove who it is."""
+"""The code of a sender that is not a peer, or cannot prove its identity."""
 
 
 class Proven(NamedTuple):

@@ -125,7 +125,7 @@ def encode_header(
 def adapted_header(data: bytes, seqno: int, previous_size: int | None) -> bytes:
     """Return the header record for a copy of its file that has another number or follows a file of another size.
 
-    Only these two tokens and the checksum change, so the length stays the same. ``previous_size``: None leaves it as it is.
+    Only these two tokens and the checksum change, so the length stays the same. ``previous_size``: None does not change it.
     """
     size = header_size(data)
     changed = bytearray(data[:size])

@@ -119,7 +119,7 @@ class LakeDelivery:
         self._complete(self._attempt)
 
     def _settle(self) -> None:
-        """Find out whether the last commit was stored, if the store has not said so."""
+        """Find out whether the last commit was stored, if the store has not reported it."""
         if self._attempt is not None and self._log.latest() == self._attempt.commit:
             self._complete(self._attempt)
 

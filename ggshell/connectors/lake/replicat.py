@@ -56,7 +56,7 @@ BATCH_BYTES = "64MB"
 SPLIT_BYTES = "32MB"
 """A batch has two tasks, which end at about the same time."""
 BATCH_SECONDS: Final = 1
-"""The shortest time between the beginnings of two small batches: a quiet table gets few files."""
+"""The shortest time between the beginnings of two small batches: a table with few changes gets few files."""
 _JAVA_OPTIONS: Final = " ".join(
     [
         "-XX:TieredStopAtLevel=1",

@@ -242,7 +242,7 @@ def _result(pgconn: Any, wanted: int, watch: Watch) -> Any:
 
 
 def _reason(target: Any) -> GgsError | None:
-    """Why the target has ended a COPY, if it has said so."""
+    """Why the target has ended a COPY, if it has reported the reason."""
     found = target.get_result() if target.status == 0 else None
     return session.refused(found) if found is not None and found.error_field(ord("C")) else None
 

@@ -67,7 +67,7 @@ SELECT coalesce(r.rolname::text, ''), a.privilege_type, bool_or(a.is_grantable)
 
 
 def roles(connection: psycopg.Connection[Any], schemas: list[int]) -> list[RoleFacts]:
-    """Read the roles that own objects of schemas or have rights on them, with their members and the roles they are in."""
+    """Read the roles that own objects of schemas or have privileges on them, with their members and the roles they are in."""
     return [_role(row) for row in execute(connection, _USED, {"schemas": schemas})]
 
 

@@ -45,7 +45,7 @@ def opened(secrets: Sequence[str], xid: int, message: bytes) -> Any:
 def shared_secret(connection: Any, table: str, statement: str) -> str | None:
     """Return the secret in a table of the source; None without the table.
 
-    ``statement``: what grants the right to read it. Raises DatabaseError (GGS-00580) without this right."""
+    ``statement``: what grants the privilege to read it. Raises DatabaseError (GGS-00580) without this privilege."""
     may_read = execute(connection, _MAY_READ, table.split("."))
     if not may_read:
         return None

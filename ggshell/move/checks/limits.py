@@ -25,7 +25,7 @@ _NEVER: Final = ("", "0", "-1")
 
 
 def log_level(sides: Sides) -> Iterator[Finding]:
-    """Both sides are captured: the target for the way back."""
+    """Both sides are captured: the target for switching back."""
     for side in sides.both:
         level = side.setting("wal_level")
         if level != "logical":

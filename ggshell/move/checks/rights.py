@@ -1,4 +1,4 @@
-"""Whether both logins may do what a move does. Each side is captured and applied to: the target for the way back."""
+"""Whether both logins may do what a move does. Each side is captured and applied to: the target for switching back."""
 
 from __future__ import annotations
 

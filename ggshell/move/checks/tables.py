@@ -119,7 +119,7 @@ def triggers(sides: Sides) -> Iterator[Finding]:
 
 
 def virtual(sides: Sides) -> Iterator[Finding]:
-    """Virtual generated columns and a target that does not know them: the way back to it is closed."""
+    """Virtual generated columns and a target that does not support them, so a switch back to it is not possible."""
     if sides.target.server.major >= STORED_ONLY:
         return
     if names := _names_where(sides.source.tables, lambda each: each.virtual):

@@ -139,7 +139,7 @@ class Gap(NamedTuple):
 class Trend(NamedTuple):
     """The trend of a path's lag.
 
-    ``now``: in seconds; ``slope``: in seconds of lag per second; ``caught_up``: seconds until the lag is gone at this rate
+    ``now``: in seconds; ``slope``: in seconds of lag per second; ``caught_up``: seconds until the lag is zero at this rate
     (None: the lag is not falling).
     """
 
