@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: finds Python 3.11 or newer and creates a virtual environment with ggshell.
+# Sourced by the scripts in this folder: finds Python 3.11 or newer and creates a virtual environment with ggshell.
 # shellcheck shell=bash
 
 # Prints the first Python on the PATH that is 3.11 or newer; GGSHELL_PYTHON takes precedence.

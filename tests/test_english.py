@@ -31,9 +31,32 @@ REFUSED = {
     "ways for paths": re.compile(
         r"\b(?:replication|data) ways?\b|\bways? (?:of|for) (?:the )?replication\b", re.IGNORECASE
     ),
+    "nobody": re.compile(r"\b(?:nobody|somebody)\b", re.IGNORECASE),
+    "whatever": re.compile(r"\bwhatever\b", re.IGNORECASE),
+    "beside": re.compile(r"\bbeside\b", re.IGNORECASE),
+    "in place of": re.compile(r"\bin place of\b", re.IGNORECASE),
+    "any more": re.compile(
+        r"\bany more\b|\b(?:arriv|read|need)\w* (?:it |them )?no more\b(?! \w+ than| than)", re.IGNORECASE
+    ),
+    "by hand": re.compile(r"\bby hand\b", re.IGNORECASE),
+    "stays as it is": re.compile(
+        r"\b(?:stays?|left|leaves? it) (?:as (?:it|they) (?:is|are|was|were)|so)\b", re.IGNORECASE
+    ),
+    "says so": re.compile(r"\bsa(?:y|ys|id) (?:so|who (?:it|he) is)\b|\bproves? who\b", re.IGNORECASE),
+    "is gone": re.compile(r"\b(?:is|are|has|have) gone\b", re.IGNORECASE),
+    "leads to": re.compile(
+        r"\b(?:login|logins|string|path|address|addresses|line|length|link)s? (?:\w+ )?leads? (?:to|out)", re.IGNORECASE
+    ),
+    "made again": re.compile(r"\b(?:is|are|always|not) made again\b", re.IGNORECASE),
+    "exists already": re.compile(r"\bexists? already\b", re.IGNORECASE),
+    "idioms": re.compile(
+        r"\bover there\b|\bin spite of\b|\bagain and again\b|\b(?:goes past|is past it)\b|\bwhole life\b|\bspeaks GoldenGate\b"
+        r"|\bhas no meaning\b|\bwithout use\b|\borderly\b|\bto nowhere\b|\bdearest\b",
+        re.IGNORECASE,
+    ),
 }
 """What a native technical writer would not write, by name."""
-ALLOWED = ("lag behind", "ahead of or behind", "time behind the source")
+ALLOWED = ("lag behind", "ahead of or behind", "time behind the source", "if the table says so")
 _CODE = re.compile(r"(`+)[^`]*\1|(?s:\bSELECT\b.*)")
 """Names of the program and SQL are not read as English."""
 
@@ -117,6 +140,19 @@ def test_one_space_follows_a_sentence_in_docstrings() -> None:
         ("whole story", "the whole story is in F"),
         ("ways for paths", "two replication ways"),
         ("British spelling", "a cancelled statement"),
+        ("nobody", "a file that nobody reads"),
+        ("whatever", "whatever their case"),
+        ("beside", "beside the limit"),
+        ("in place of", "a statement in place of its rows"),
+        ("any more", "a path reads it no more"),
+        ("by hand", "changed by hand"),
+        ("stays as it is", "otherwise it stays so"),
+        ("says so", "the client says so"),
+        ("is gone", "when the row is gone"),
+        ("leads to", "a login leads to it"),
+        ("made again", "is always made again"),
+        ("exists already", "the file exists already"),
+        ("idioms", "files here and over there"),
     ],
 )
 def test_the_rule_finds_what_it_refuses(name: str, text: str) -> None:

@@ -30,7 +30,8 @@ LIMIT_MB = 2048.0
 def run(rounds: int, quick: bool) -> list[Figure]:
     """The median cost of the batches at each size, in one growing table; the peer is the smallest size.
 
-    There is one round, whatever ``rounds`` says: the largest table takes minutes to fill, and each size has its own batches.
+    There is always one round, regardless of ``rounds``: the largest table takes minutes to fill, and each size has its
+    own batches.
     """
     sizes = QUICK_SIZES if quick else SIZES
     ours, theirs = multiprocessing.get_context("spawn").Pipe(duplex=False)

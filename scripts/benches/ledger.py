@@ -66,7 +66,7 @@ class Clients:
 
     @property
     def downtime(self) -> float:
-        """The longest time between two commits of any clients: nobody could write for so long, in seconds."""
+        """The longest time between two commits of any clients, in seconds: the write downtime."""
         with self._lock:
             ends = sorted(self._ends)
         return max((after - before for before, after in pairwise(ends)), default=0.0)

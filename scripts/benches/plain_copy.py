@@ -50,7 +50,7 @@ def _exactly(stream: socket.socket, size: int) -> bytes:
     while len(found) < size:
         data = stream.recv(size - len(found))
         if not data:
-            raise EOFError(f"the sender has gone after {len(found)} of {size} bytes")
+            raise EOFError(f"the sender closed the connection after {len(found)} of {size} bytes")
         found += data
     return found
 
@@ -61,7 +61,7 @@ def _store(stream: socket.socket, path: Path, size: int) -> None:
         while size:
             count = stream.recv_into(view[: min(size, BLOCK)])
             if not count:
-                raise EOFError(f"the sender has gone {size} bytes before the end of {path.name}")
+                raise EOFError(f"the sender closed the connection {size} bytes before the end of {path.name}")
             file.write(view[:count])
             size -= count
         os.fdatasync(file.fileno())

@@ -123,7 +123,7 @@ def _get(client: http.client.HTTPConnection, path: str, login: str) -> None:
 
 
 def _idle_share(place: Place, seconds: float) -> float:
-    """Percent of a core that the service uses while nobody sends requests."""
+    """Percent of a core that the service uses without requests."""
     before, began = place.cpu(), time.monotonic()
     select.select([], [], [], seconds)
     return max(0.01, 100 * (place.cpu() - before) / (time.monotonic() - began))

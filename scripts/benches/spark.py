@@ -50,7 +50,7 @@ WITH once AS (SELECT {_WAY}, incoming_heartbeat_ts AS sent, min(incoming_extract
                      epoch_us(replicat) - epoch_us(routing) AS three, epoch_us(received) - epoch_us(replicat) AS four,
                      epoch_us(received) - epoch_us(sent) AS five FROM once)
 SELECT count(*), {_WAY}, date_trunc('day', received) AS day, {_FIGURES} FROM lags GROUP BY ALL"""
-"""What one would write by hand."""
+"""The hand-written query."""
 
 
 def run(rounds: int, quick: bool) -> list[Figure]:

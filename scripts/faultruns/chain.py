@@ -124,7 +124,7 @@ class Chain:
             raise Failed(f"{error}\n{self.reports()}") from error
 
     def require_alive(self) -> None:
-        """Raises Failed, with its report, when a process has ended that nobody killed."""
+        """Raises Failed, with its report, when a process has ended that was not killed."""
         dead = [name for name in MEMBERS if self.state(name) is not ProcessState.RUNNING]
         if dead:
             raise Failed(f"ended by themselves: {', '.join(dead)}\n{self.reports()}")

@@ -37,6 +37,6 @@ def spoil(ground: Chain, rounds: int, seed: int) -> None:
     for _ in range(rounds):
         name = chance.choice(("north", "south", "south"))
         if not ground.proxies[name].cut_after(chance.randint(0, MOST_BYTES), seconds=30):
-            raise Failed(f"nothing passes to {name} any more\n{ground.reports()}")
+            raise Failed(f"rows no longer arrive in {name}\n{ground.reports()}")
         ground.wait(chance.uniform(0.0, 0.5))
     ground.require_alive()

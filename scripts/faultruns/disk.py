@@ -19,7 +19,7 @@ FULL_SECONDS = 1.5
 
 
 def missing() -> str:
-    """Why this machine lets nobody mount a small disk; empty when it does."""
+    """Why a small disk cannot be mounted on this machine; empty if it can."""
     with tempfile.TemporaryDirectory() as folder:
         made = _mount(Path(folder), "1m")
         if made.returncode:
@@ -58,7 +58,8 @@ def prepare(ground: Chain) -> None:
 
 
 def spoil(ground: Chain, rounds: int, seed: int) -> None:
-    """A round: one of the disks is full for a moment. What ends by that says so; it is started again. Raises Failed."""
+    """A round: one of the disks is full for a moment. Processes that end because of it report it, and are started
+    again. Raises Failed."""
     chance = random.Random(f"disk {seed}")
     for _ in range(rounds):
         ground.wait(chance.uniform(0.1, 0.5))
@@ -83,7 +84,7 @@ def _fill(ballast: Path) -> None:
 
 
 def _told(ground: Chain, name: str) -> None:
-    """Whatever ended names the disk. Raises Failed when it does not."""
+    """Every ended process names the disk. Raises Failed when it does not."""
     for member in MEMBERS:
         if ground.state(member) is ProcessState.RUNNING:
             continue

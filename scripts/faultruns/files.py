@@ -231,7 +231,7 @@ class FileGround:
             raise Failed(f"{error}\n{self.obey('INFO ALL', must=False)}\n{self.reports()}") from error
 
     def start(self, *, must: bool = False) -> str:
-        """Start whatever does not run; what START said. Raises Failed when one is refused that must not be."""
+        """Start every process that is not running; the output of START. Raises Failed when one is refused that must not be."""
         found = [f"START {_typed(name)}" for name in self.down()]
         return self.obey(*found, must=must) if found else ""
 

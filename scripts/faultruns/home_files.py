@@ -36,7 +36,7 @@ class HomeFile(NamedTuple):
     killed: str = ""
     probe: str = ""
     alone: bool = False
-    """The one that is kept beside it is gone as well."""
+    """The copy that is kept next to it is removed as well."""
     written: bool = False
     """A text that a person writes: a bit of it flipped, or an older copy, is another text and not damage."""
     empty: bool = False
@@ -171,7 +171,7 @@ OTHERS = (
 
 
 def kind_of(name: str) -> str:
-    """The row, or the reason why there is none, of a file by its path in the home; empty for a file that nobody thought of."""
+    """The row, or the reason why there is none, of a file by its path in the home; empty for an unexpected file."""
     return next((kind for pattern, kind in (*PLACES, *OTHERS) if re.fullmatch(pattern, name)), "")
 
 

@@ -1,6 +1,6 @@
-"""Very many transactions that stand open at once and end in another order: ``--rounds 100`` are ten thousand.
+"""Very many transactions that are open at once and end in another order: ``--rounds 100`` are ten thousand.
 
-They are prepared ones, since nobody has so many sessions. Sessions whose rows alternate stand open beside them.
+They are prepared transactions, since a server cannot have so many sessions. Sessions whose rows alternate are open too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One transaction of very many rows, beside the load: it arrives whole, and neither Extract nor Replicat keeps it in memory.
+"""One transaction of very many rows, during the load: it arrives whole, and neither Extract nor Replicat keeps it in memory.
 
 ``--rounds 500`` are five million rows.
 """

@@ -15,7 +15,7 @@ Address = Path | tuple[str, int]
 
 class Proxy:
     """Carries bytes between clients of ``listen`` and the server at ``server``: a thread each way, so that a client that does
-    not read holds nobody else up."""
+    not read does not delay the others."""
 
     def __init__(self, listen: Address, server: Address) -> None:
         self._server = server

@@ -117,7 +117,7 @@ def _group(number: int, span: tuple[float, float | None], texts: list[VisibleTex
 
 
 def _text(text: VisibleText) -> str:
-    """A piece of text, stretched to its cells whatever the width of the reader's font is."""
+    """A piece of text, stretched to its cells regardless of the width of the reader's font."""
     x, y, size = _short(text.column * WIDTH), text.line * HEIGHT, _short(len(text.text) * WIDTH)
     color, background = _paint(text.style)
     box = f'<rect x="{x}" y="{y}" width="{size}" height="{HEIGHT}" style="fill:{background}"/>' if background else ""

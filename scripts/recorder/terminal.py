@@ -86,7 +86,7 @@ class Terminal:
             self._time = began + longest
 
     def rest(self, seconds: float) -> None:
-        """Leave the picture as it is for some seconds of the record; nobody waits for them."""
+        """Do not change the picture for some seconds of the record; this takes no real time."""
         self._time += seconds
 
     def pause(self) -> None:

@@ -119,7 +119,7 @@ def play() -> tuple[Recording, list[str]]:
 
 @contextmanager
 def _homes() -> Iterator[Path]:
-    """The source home, beside the target home, each with its files."""
+    """The source home, next to the target home, each with its files."""
     folder = Path(tempfile.mkdtemp(prefix="ggshell-tour-"))
     source, target = folder / "source", folder / "target"
     try:
