@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from ggshell.connectors.lake.forms import KEY, HeldTable, LakeTables, TableChange
 from ggshell.connectors.lake.net_effects import ColumnTexts
-from ggshell.connectors.lake.shapes import is_wider
 from ggshell.connectors.lake.table_keys import key_columns
+from ggshell.connectors.lake.type_changes import is_wider
 from ggshell.errors import ApplyError
 from ggshell.query.values import arrow_type, spark_type, texts, typed
 from ggshell.record.definition import TableDefinition, same_number

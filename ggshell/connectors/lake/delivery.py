@@ -14,10 +14,11 @@ from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.forms import LakeBatch, LakeTables, TableChange
 from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.net_effects import NetEffects, of_one_shape
+from ggshell.connectors.lake.rekeying import lost_key
 from ggshell.connectors.lake.rows import table_change, version_change
 from ggshell.connectors.lake.slices import SlicePart, SliceTask
 from ggshell.errors import StoreError
-from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, Deletes, LakeLayouts
 from ggshell.query.trail_read import HomeKeys
 from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
@@ -54,7 +55,8 @@ class LakeDelivery:
     1. A committed batch is not written again, regardless of Spark's state.
     2. A batch's data is complete before its commit. An attempt without a commit is overwritten by the next one, or, if a table
        itself records the position that it has reached, continued after that position.
-    3. A table without a key has a log and no current state, and a warning reports this once (``warn``).
+    3. A table without a key has a log and no current state, and a warning reports this once (``warn``). If a table loses its
+       key, the delivery ends, because its current state would become wrong.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class LakeDelivery:
         if last is None:
             return
         versions = dict(done.tables) if done is not None else {}
+        _require_keys(parts, versions)
         batch = LakeBatch(number, last.position, dict(versions))
         counts = _summed(parts)
         files = [file for part in parts for file in part.files]
@@ -141,13 +144,13 @@ class LakeDelivery:
 
     def _changes(self, run: Run, task: SliceTask, parts: list[SlicePart]) -> dict[TableName, TableEffects]:
         """The changes of a batch by table; of a table that a crash left ahead, only those that it does not have."""
-        found = _composed(parts)
+        found = _composed(parts, self._layouts)
         ahead = self._ahead(found)
         if ahead:
             names = frozenset(name for name in ahead if name is not None)
             again = run(task._replace(log=None, reached=ahead, only=names))
             found = {name: effects for name, effects in found.items() if name not in ahead}
-            found |= _composed(sorted(again, key=lambda part: part.order))
+            found |= _composed(sorted(again, key=lambda part: part.order), self._layouts)
         return found
 
     def _change(self, name: TableName, found: TableEffects, batch: LakeBatch, versions: dict[str, int]) -> None:
@@ -172,12 +175,7 @@ class LakeDelivery:
 
     def _explain(self, parts: list[SlicePart], counts: Mapping[tuple[TableName, int], int]) -> None:
         """Report, once, each sequence and each table without a key."""
-        keyless = {
-            name
-            for part in parts
-            for name, effects in part.effects.items()
-            if any(each.definition.columns and not each.definition.key for each in effects)
-        }
+        keyless = {name for part in parts for name, effects in part.effects.items() if any(map(_is_keyless, effects))}
         for name in sorted(keyless - self._explained):
             self._warn(f"{name} has no key: the lake contains its changes in the log, but not its current state.")
         self._explain_truncates(counts)
@@ -197,6 +195,23 @@ class LakeDelivery:
             self._explained.add(name)
 
 
+def _is_keyless(effects: NetEffects) -> bool:
+    return bool(effects.definition.columns) and not effects.definition.key
+
+
+def _require_keys(parts: list[SlicePart], known: Iterable[str]) -> None:
+    """Raise ApplyError if a table has changes without a key after the lake has got current rows of it."""
+    current = set(known)
+    for part in parts:
+        for name, several in part.effects.items():
+            for effects in several:
+                if _is_keyless(effects) and str(name) in current:
+                    raise lost_key(name)
+                if effects.definition.key and effects.keys:
+                    current.add(str(name))
+        current.update(map(str, part.versions))
+
+
 def _rows_of(name: TableName, counts: Mapping[tuple[TableName, int], int]) -> int:
     """How many rows of a table a batch has, without its TRUNCATEs."""
     return sum(count for (table, io_type), count in counts.items() if table == name and io_type != IoType.PURGE_DATA)
@@ -211,7 +226,8 @@ def _column_messages(change: TableChange) -> list[str]:
         names = ", ".join(new for new, _ in change.reused)
         found.append(f"Rewriting {name}: {names} is a different column than before: the rows have its own values.")
     if change.rekeyed:
-        found.append(f"Rewriting {name}: its key has changed to {', '.join(each.name for each in change.key)}.")
+        key = ", ".join(f"{each.name} {each.type_name}".strip() for each in change.key)
+        found.append(f"Rewriting {name}: its key has changed to {key}.")
     if change.filled:
         found.append(f"Rewriting {name}: earlier rows get the default of {', '.join(change.filled)}.")
     found += [f"Column {old} of {name} is renamed to {new}." for old, new in change.renamed]
@@ -240,7 +256,7 @@ def _summed(parts: list[SlicePart]) -> dict[tuple[TableName, int], int]:
     return found
 
 
-def _composed(parts: list[SlicePart]) -> dict[TableName, TableEffects]:
+def _composed(parts: list[SlicePart], layouts: LakeLayouts) -> dict[TableName, TableEffects]:
     """The changes of the parts of a batch, which are in order, of each table whose current rows they change."""
     effects: dict[TableName, list[NetEffects]] = {}
     versions: dict[TableName, list[VersionChanges]] = {}
@@ -251,7 +267,9 @@ def _composed(parts: list[SlicePart]) -> dict[TableName, TableEffects]:
             versions.setdefault(name, []).extend(several)
     found = {name: TableEffects([], several) for name, several in versions.items()}
     for name, some in effects.items():
-        net = [each for each in of_one_shape(some) if each.cleared or (each.definition.key and each.keys)]
+        keeps_deleted = layouts.of(name).deletes is Deletes.MARKED
+        shapes = of_one_shape(some, keeps_deleted=keeps_deleted)
+        net = [each for each in shapes if each.cleared or (each.definition.key and each.keys)]
         if net and name not in found:
             found[name] = TableEffects(net, [])
     return {name: found[name] for name in sorted(found)}

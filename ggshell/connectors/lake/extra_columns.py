@@ -22,6 +22,7 @@ _TIME: Final = "timestamp with time zone"
 _TYPES: Final = {Metadata.CSN: "text", Metadata.COMMITTIME: _TIME, Metadata.OP: "text", Metadata.XID: "text"}
 _COLUMNS: Final = {Metadata.CSN: "csn", Metadata.COMMITTIME: "commit_ts", Metadata.XID: "xid"}
 _INSERTS: Final = (int(IoType.INSERT),)
+_DELETES: Final = (int(IoType.DELETE), int(IoType.PURGE_DATA))
 
 
 def extra_columns(layout: TableLayout) -> tuple[Column, ...]:
@@ -62,13 +63,13 @@ def with_extras(changes: Changes, rows: ArrowRows, chosen: NDArray[np.int64], la
     io_type = changes.io_type
     if layout.deletes is Deletes.MARKED:
         deletes = io_type == int(IoType.DELETE)
-        marks = pa.array(np.where(deletes, "t", "f").tolist(), pa.string())
+        marks = pa.array(np.where(np.isin(io_type, _DELETES), "t", "f").tolist(), pa.string())
         found.append(ColumnTexts(Column(DELETED, "boolean"), marks, every))
         io_type = np.where(deletes, int(IoType.FIELD_COMP), io_type).astype(np.uint8)
     return changes._replace(definition=definition, io_type=io_type, columns=tuple(found))
 
 
 def operations(io_type: NDArray[np.uint8]) -> pa.Array:
-    """INSERT, UPDATE or DELETE for each change."""
-    words = np.where(io_type == int(IoType.DELETE), "DELETE", "UPDATE")
+    """INSERT, UPDATE or DELETE for each change; a TRUNCATE deletes rows."""
+    words = np.where(np.isin(io_type, _DELETES), "DELETE", "UPDATE")
     return pa.array(np.where(np.isin(io_type, _INSERTS), "INSERT", words).tolist(), pa.string())

@@ -25,6 +25,7 @@ from ggshell.connectors.lake.net_effects import (
     aligned_columns,
     chains,
     coded,
+    cut,
     touches,
 )
 from ggshell.record.operation import IoType
@@ -42,10 +43,8 @@ class VersionChanges(NamedTuple):
 
     def cut(self, first: int, last: int | None) -> VersionChanges:
         """Some of the changes."""
-        each, changes = slice(first, last), self.changes
-        columns = tuple(ColumnTexts(one.column, one.texts[each], one.given[each]) for one in changes.columns)
-        some = Changes(changes.definition, changes.io_type[each], changes.old[each], changes.new[each], columns)
-        return VersionChanges(some, self.times[each], self.transactions[each])
+        each = slice(first, last)
+        return VersionChanges(cut(self.changes, first, last), self.times[each], self.transactions[each])
 
 
 class Versions(NamedTuple):

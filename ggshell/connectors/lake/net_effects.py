@@ -10,7 +10,7 @@ Net effects are associative: slices can be reduced in parallel and composed in o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,8 +53,9 @@ class NetEffects(NamedTuple):
     """The effect on each key, at most one for a key.
 
     ``gone``: no row has the key. Otherwise the given columns are laid over the row that had the key ``base`` before
-    (NULL: over an empty row). ``cleared``: all other rows go. ``definition`` is the newest one; the columns can include some
-    that it no longer has.
+    (NULL: over an empty row). ``cleared``: a TRUNCATE has deleted all other rows; ``clearing``: the texts of the columns that
+    it gives to rows that stay although they are deleted. ``definition`` is the newest one; the columns can include some that
+    it no longer has.
     """
 
     definition: TableDefinition
@@ -63,6 +64,7 @@ class NetEffects(NamedTuple):
     gone: Bools
     columns: tuple[ColumnTexts, ...]
     cleared: bool = False
+    clearing: Mapping[str, str] = {}
 
     @property
     def keys(self) -> int:
@@ -72,8 +74,10 @@ class NetEffects(NamedTuple):
 def net_effects(changes: Changes) -> NetEffects:
     """The net effect of changes."""
     truncates = np.flatnonzero(changes.io_type == int(IoType.PURGE_DATA))
+    clearing: Mapping[str, str] = {}
     if len(truncates):
-        changes = _changes_from(changes, int(truncates[-1]) + 1)
+        clearing = _given_at(changes, int(truncates[-1]))
+        changes = cut(changes, int(truncates[-1]) + 1, None)
     cleared = bool(len(truncates))
     codes, keys = coded(changes)
     moved = codes.old != codes.new
@@ -84,14 +88,28 @@ def net_effects(changes: Changes) -> NetEffects:
     gone = touched.leaves[last] | (changes.io_type[final] == int(IoType.DELETE))
     columns = _last_values(changes, root, final, gone)
     bases = keys.take(pa.array(np.where(gone, -1, base[root[final]]), mask=gone | (base[root[final]] < 0)))
-    return NetEffects(changes.definition, keys.take(pa.array(touched.key[last])), bases, gone, columns, cleared)
+    key = keys.take(pa.array(touched.key[last]))
+    return NetEffects(changes.definition, key, bases, gone, columns, cleared, clearing)
 
 
-def _changes_from(changes: Changes, first: int) -> Changes:
-    columns = tuple(ColumnTexts(each.column, each.texts[first:], each.given[first:]) for each in changes.columns)
-    return changes._replace(
-        io_type=changes.io_type[first:], old=changes.old[first:], new=changes.new[first:], columns=columns
-    )
+def between_truncates(changes: Changes) -> list[Changes]:
+    """The changes in parts, of which all but the first one begin with a TRUNCATE."""
+    truncates = np.flatnonzero(changes.io_type == int(IoType.PURGE_DATA)).tolist()
+    starts = sorted({0, *truncates})
+    return [cut(changes, *span) for span in zip(starts, [*starts[1:], None], strict=True)]
+
+
+def cut(changes: Changes, first: int, last: int | None) -> Changes:
+    """Some of the changes."""
+    some = slice(first, last)
+    columns = tuple(ColumnTexts(each.column, each.texts[some], each.given[some]) for each in changes.columns)
+    return Changes(changes.definition, changes.io_type[some], changes.old[some], changes.new[some], columns)
+
+
+def _given_at(changes: Changes, row: int) -> Mapping[str, str]:
+    """The texts that a change gives."""
+    found = {each.column.name: each.texts[row].as_py() for each in changes.columns if each.given[row]}
+    return {name: text for name, text in found.items() if text is not None}
 
 
 class KeyCodes(NamedTuple):
@@ -211,14 +229,19 @@ def composed(first: NetEffects, second: NetEffects) -> NetEffects:
         np.append(first.gone[kept], second.gone),
         tuple(columns),
         first.cleared,
+        first.clearing,
     )
 
 
-def of_one_shape(parts: Sequence[NetEffects]) -> list[NetEffects]:
-    """Effects in order, composed as long as the table has the same key, and each of its columns."""
+def of_one_shape(parts: Sequence[NetEffects], *, keeps_deleted: bool = False) -> list[NetEffects]:
+    """Effects in order, composed as long as the table has the same key, and each of its columns.
+
+    ``keeps_deleted``: the table has SOFTDELETES, so the effects before a TRUNCATE remain.
+    """
     found = list[NetEffects]()
     for each in parts:
-        if found and (each.cleared or _is_one_shape(found[-1].definition, each.definition)):
+        is_joined = not keeps_deleted if each.cleared else True
+        if found and is_joined and (each.cleared or _is_one_shape(found[-1].definition, each.definition)):
             found[-1] = composed(found[-1], each)
         else:
             found.append(each)

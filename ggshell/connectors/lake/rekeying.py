@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,18 +11,27 @@ import pyarrow.compute as pc
 
 from ggshell.connectors.lake.extra_columns import DELETED
 from ggshell.connectors.lake.forms import KEY
-from ggshell.connectors.lake.table_keys import KeyColumn, joined_key
+from ggshell.connectors.lake.table_keys import KeyColumn, joined_key, unknown_texts
 from ggshell.errors import ApplyError
 from ggshell.query.values import texts
 from ggshell.types import TableName
 
+UNIDENTIFIED: Final = "GGS-00736"
+DELIVER_AGAIN: Final = (
+    "exclude the table with MAPEXCLUDE, and deliver it to a new lake with a separate group after an initial load"
+)
 
-def rekeyed(rows: pa.Table, name: TableName, key: Sequence[KeyColumn], stored_as: Mapping[str, str]) -> pa.Table:
+
+def rekeyed(
+    rows: pa.Table, name: TableName, former: Sequence[KeyColumn], key: Sequence[KeyColumn], stored_as: Mapping[str, str]
+) -> pa.Table:
     """Rows with the texts of another key. Deleted rows whose text another row has keep theirs.
 
     ``stored_as``: the names of columns that have another one in the lake. Raises ApplyError if the values of a row do not
-    identify it.
+    identify it, or if they do not tell the texts that the source has for a new type.
     """
+    for old, new in unknown_texts(former, key) if rows.num_rows else ():
+        raise _changed_type(name, old, new)
     columns = [stored_as.get(each.name, each.name) for each in key]
     arrays = [rows[column].combine_chunks() for column in columns]
     kinds = [each.type for each in arrays]
@@ -46,6 +56,24 @@ def _text(column: pa.Array) -> pa.Array:
 def _changed_key(name: TableName, columns: Sequence[str]) -> ApplyError:
     return ApplyError(
         f"the key of {name} has changed to {', '.join(columns)}, and these columns do not identify the rows in the lake",
-        code="GGS-00736",
-        hint="exclude the table with MAPEXCLUDE, and deliver it to a new lake with a separate group after an initial load",
+        code=UNIDENTIFIED,
+        hint=DELIVER_AGAIN,
+    )
+
+
+def _changed_type(name: TableName, old: KeyColumn, new: KeyColumn) -> ApplyError:
+    return ApplyError(
+        f"column {new.name} of the key of {name} has changed from {old.type_name} to {new.type_name}, and the values in the"
+        " lake do not tell its new ones",
+        code=UNIDENTIFIED,
+        hint=DELIVER_AGAIN,
+    )
+
+
+def lost_key(name: TableName) -> ApplyError:
+    """The error for a table that has lost its key, although the lake has its current rows."""
+    return ApplyError(
+        f"{name} no longer has a key, so its changes do not identify its rows in the lake",
+        code=UNIDENTIFIED,
+        hint=DELIVER_AGAIN,
     )

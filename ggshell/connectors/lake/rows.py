@@ -38,12 +38,13 @@ def table_change(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rul
 
 def _table_step(parts: Sequence[NetEffects], held: HeldTable | None, rules: Rules) -> TableChange:
     last = parts[-1]
-    change = evolved(last.definition, held, rules, has_rows=not parts[0].cleared)
+    remains = not parts[0].cleared or any(column.name == DELETED for column in last.definition.columns)
+    change = evolved(last.definition, held, rules, has_rows=remains)
     stored_as, schema = dict(change.stored_as), change.rows.schema
     parts = [each._replace(columns=placed(aligned(each, last)[0].columns, stored_as)) for each in parts]
     keys = _keys(held, [each.definition for each in parts])
     change = change._replace(rekeyed=len(keys) > 1)
-    if held is None or change.rekeyed or change.changed or change.reused or parts[0].cleared:
+    if held is None or change.rekeyed or change.changed or change.reused or any(each.cleared for each in parts):
         return _whole(parts, keys, held, change)
     effects = parts[0]
     bases, before = _needed(effects, schema), schema.empty_table()
@@ -64,10 +65,10 @@ def _whole(
     known = keys[0]
     for effects in parts:
         if effects.cleared:
-            rows = _marked(rows) if DELETED in schema.names else schema.empty_table()
+            rows = _marked(rows, effects.clearing) if DELETED in schema.names else schema.empty_table()
         key = key_columns(effects.definition) or known
-        if not is_same_key(key, known):
-            rows, known = rekeyed(rows, effects.definition.name, key, stored_as), key
+        if not is_same_key(known, key):
+            rows, known = rekeyed(rows, effects.definition.name, known, key, stored_as), key
         laid = _laid(rows, effects, schema)
         nulled |= dict.fromkeys(laid.nulled)
         rows = pa.concat_tables([rows.filter(pc.invert(pc.is_in(rows[KEY], effects.key))), laid.rows])
@@ -98,8 +99,8 @@ def _version_step(parts: Sequence[VersionChanges], held: HeldTable | None, rules
     replaced = pa.concat_arrays([touched, present[KEY].combine_chunks()]).unique()
     nulled, known = dict[str, None](), keys[0]
     for key, part in _of_one_key(parts, joined, stored_as):
-        if key and not is_same_key(key, known):
-            present, known = rekeyed(present, change.definition.name, key, stored_as), key
+        if key and not is_same_key(known, key):
+            present, known = rekeyed(present, change.definition.name, known, key, stored_as), key
         found = versions(present, part)
         rows.append(found.closed)
         present = found.present
@@ -120,7 +121,7 @@ def _of_one_key(
     joined, found, first = joined._replace(changes=changes), list[tuple[tuple[KeyColumn, ...], int]](), 0
     for each in parts:
         key = key_columns(each.changes.definition)
-        if not found or (key and found[-1][0] and not is_same_key(key, found[-1][0])):
+        if not found or (key and found[-1][0] and not is_same_key(found[-1][0], key)):
             found.append((key, first))
         elif not found[-1][0]:
             found[-1] = (key, found[-1][1])
@@ -138,9 +139,15 @@ def _keys(held: HeldTable | None, definitions: Sequence[TableDefinition]) -> lis
     return found or [()]
 
 
-def _marked(rows: pa.Table) -> pa.Table:
-    """Rows that a TRUNCATE has deleted, in a table with SOFTDELETES."""
-    return rows.set_column(rows.column_names.index(DELETED), DELETED, pa.repeat(True, rows.num_rows))
+def _marked(rows: pa.Table, clearing: Mapping[str, str]) -> pa.Table:
+    """The rows of a table with SOFTDELETES after a TRUNCATE. ``clearing``: the texts that the rows get that it deletes."""
+    deleted = rows[DELETED].combine_chunks().fill_null(False)
+    for name, text in {**clearing, DELETED: "t"}.items():
+        place = rows.schema.get_field_index(name)
+        value, _ = values_of(pa.array([text], pa.string()), rows.schema.field(place))
+        before = rows[name].combine_chunks()
+        rows = rows.set_column(place, rows.schema.field(place), pc.if_else(deleted, before, value[0]))
+    return rows
 
 
 def _needed(effects: NetEffects, schema: pa.Schema) -> pa.Array:

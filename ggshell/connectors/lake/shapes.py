@@ -8,22 +8,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from ggshell.connectors.lake.type_changes import is_wider
 from ggshell.query.values import arrow_type
 from ggshell.record.definition import Column, TableDefinition, is_same_column
-
-_WIDER = {
-    (pa.int16(), pa.int32()),
-    (pa.int16(), pa.int64()),
-    (pa.int32(), pa.int64()),
-    (pa.float32(), pa.float64()),
-}
-
-
-def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether a type holds all values of another one, in the same kind of number: what formats can promote."""
-    if pa.types.is_decimal(old) and pa.types.is_decimal(new):
-        return bool(new.scale == old.scale and new.precision >= old.precision)
-    return (old, new) in _WIDER
 
 
 def continues(first: TableDefinition, second: TableDefinition) -> bool:

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from ggshell.connectors.lake.extra_columns import with_extras
 from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.log_files import LogFile, LogLayout, LogWriter
-from ggshell.connectors.lake.net_effects import Changes, ColumnTexts, NetEffects, net_effects, of_one_shape
+from ggshell.connectors.lake.net_effects import (
+    Changes,
+    ColumnTexts,
+    NetEffects,
+    between_truncates,
+    net_effects,
+    of_one_shape,
+)
 from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.table_keys import joined_key
 from ggshell.errors import ApplyError, GgsError
@@ -228,7 +235,11 @@ class _Reduction:
 
     def taken(self) -> dict[TableName, list[NetEffects]]:
         """The net effects of the changes so far, which are then forgotten."""
-        found = {name: _net(parts) for name, parts in self._changes.items()}
+        layouts = self._task.layouts
+        found = {
+            name: _net(parts, keeps_deleted=layouts.of(name).deletes is Deletes.MARKED)
+            for name, parts in self._changes.items()
+        }
         self._changes, self.size = {}, 0
         return found
 
@@ -288,14 +299,18 @@ def _emptied(definition: TableDefinition) -> Changes:
     return Changes(definition, np.array([int(IoType.PURGE_DATA)], np.uint8), none, none, ())
 
 
-def _net(parts: list[Changes]) -> list[NetEffects]:
-    """The net effects of changes, one for each key; parts with the same definition are reduced together."""
+def _net(parts: list[Changes], *, keeps_deleted: bool) -> list[NetEffects]:
+    """The net effects of changes, one for each key; parts with the same definition are reduced together.
+
+    ``keeps_deleted``: the table has SOFTDELETES, so the effects before a TRUNCATE remain.
+    """
     found = list[NetEffects]()
     while parts:
         count = next((at for at, part in enumerate(parts) if part.definition != parts[0].definition), len(parts))
-        found.append(net_effects(joined_changes(parts[:count])))
+        joined = joined_changes(parts[:count])
+        found += map(net_effects, between_truncates(joined) if keeps_deleted else [joined])
         parts = parts[count:]
-    return of_one_shape(found)
+    return of_one_shape(found, keeps_deleted=keeps_deleted)
 
 
 def joined_changes(parts: list[Changes]) -> Changes:

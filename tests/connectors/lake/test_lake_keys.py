@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def test_rows_have_the_new_key_after_a_change_of_the_key(lake: Lake, together: b
         (2, "20.00"),
         (4, "4.00"),
     ]
-    assert changing.deliveries.messages == ["Rewriting hr.items: its key has changed to label."]
+    assert changing.deliveries.messages == ["Rewriting hr.items: its key has changed to label text."]
 
 
 @each_form
@@ -202,3 +203,78 @@ def test_a_table_that_delta_cannot_have_is_refused_by_its_name(
 ) -> None:
     with pytest.raises(ApplyError, match=message):
         Changing(lake).batch(insert(table, "1", "a", "b"))
+
+
+def of_type(type_name: str) -> TableDefinition:
+    """ITEMS after ALTER TABLE … ALTER id TYPE."""
+    return ITEMS._replace(columns=(ID._replace(type_name=type_name), LABEL, PRICE, SIZE))
+
+
+@each_form
+@pytest.mark.parametrize("together", [False, True], ids=["in two batches", "in one batch"])
+@pytest.mark.parametrize(
+    ("before", "after", "texts"),
+    [
+        ("integer", "numeric(10,2)", {"1": "1.00", "2": "2.00", "3": "3.00"}),
+        ("integer", "text", {"1": "1", "2": "2", "3": "3"}),
+        ("integer", "bigint", {"1": "1", "2": "2", "3": "3"}),
+        ("numeric(10,2)", "numeric(12,4)", {"1.00": "1.0000", "2.00": "2.0000", "3.00": "3.0000"}),
+        (
+            "date",
+            "timestamp without time zone",
+            {f"2026-11-0{day}": f"2026-11-0{day} 00:00:00" for day in (1, 2, 3)},
+        ),
+        ("character varying(9)", "text", {"a": "a", "b": "b", "c": "c"}),
+    ],
+)
+def test_rows_are_found_after_a_change_of_the_type_of_the_key(
+    lake: Lake, before: str, after: str, texts: dict[str, str], together: bool
+) -> None:
+    first, second, third = texts
+    old, new = of_type(before), of_type(after)
+    changing = Changing(lake)
+    changing.batch(insert(old, first, "a", "1", "1"), insert(old, second, "b", "2", "2"))
+    rows = [insert(old, third, "c", "3", "3"), update(old, id=second, price="9")]
+    later = [
+        update(new, id=texts[first], price="10"),
+        delete(new, texts[second]),
+        update(new, id=texts[third], size="4"),
+    ]
+    for part in [rows + later] if together else [rows, later]:
+        changing.batch(*part)
+    assert changing.rows("label", "price", "size") == [("a", Decimal("10.00"), 1.0), ("c", Decimal("3.00"), 4.0)]
+
+
+@each_form
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ("character varying(9)", "character(9)", "a        "),
+        ("timestamp with time zone", "timestamp without time zone", "2026-11-01 02:00:00"),
+        ("timestamp without time zone", "timestamp(0) without time zone", "2026-11-01 00:00:00"),
+        ("real", "double precision", "1.10000002384186"),
+        ("boolean", "text", "true"),
+    ],
+)
+def test_a_type_of_the_key_whose_texts_are_unknown_stops_the_delivery(
+    lake: Lake, before: str, after: str, text: str
+) -> None:
+    first = {"character varying(9)": "a", "real": "1.1", "boolean": "t"}.get(before, "2026-11-01 00:00:00")
+    changing = Changing(lake)
+    changing.batch(insert(of_type(before), first + ("+00" if "with time" in before else ""), "a", "1", "1"))
+    with pytest.raises(ApplyError, match=r"key of hr\.items") as refused:
+        changing.batch(update(of_type(after), id=text, price="2"))
+    assert refused.value.code == "GGS-00736"
+
+
+@each_form
+@pytest.mark.parametrize("together", [False, True], ids=["in two batches", "in one batch"])
+def test_a_table_that_loses_its_key_stops_the_delivery(lake: Lake, together: bool) -> None:
+    changing = Changing(lake)
+    keyless = ITEMS._replace(key=())
+    rows, later = [insert(ITEMS, "1", "a", "1", "1")], [insert(keyless, "2", "b", "2", "2")]
+    if not together:
+        changing.batch(*rows)
+    with pytest.raises(ApplyError, match=r"hr\.items no longer has a key") as refused:
+        changing.batch(*later if not together else rows + later)
+    assert refused.value.code == "GGS-00736"

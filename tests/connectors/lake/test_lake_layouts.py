@@ -221,3 +221,26 @@ def test_the_readers_of_delta_return_the_change_feed(lake: Lake) -> None:
         (2, 1, "b", "delete"),
         (2, 3, "a", "delete"),
     ]
+
+
+@each_form
+@pytest.mark.parametrize("together", [False, True], ids=["in several batches", "in one batch"])
+def test_a_truncate_marks_all_rows_that_exist_then(lake: Lake, together: bool) -> None:
+    """Rows of earlier batches, of this one, and changes just before; a row that was deleted earlier keeps its own values."""
+    sales = Sales(lake, TableLayout(metadata=(Metadata.OP, Metadata.CSN), deletes=Deletes.MARKED))
+    sales.batch([sale(1, "eu"), sale(2, "eu"), sale(3, "eu")])
+    batches = [
+        [region_of(1, "us"), deleted(2), sale(6, "us")],
+        [TRUNCATED, sale(7, "us")],
+        [sale(1, "asia"), TRUNCATED],
+    ]
+    for each in [batches] if together else [[one] for one in batches]:
+        sales.batch(*each)
+    sales.agree(
+        ["id", "region", "_deleted", "_op", "_csn"],
+        (1, "asia", True, "DELETE", "00000000/00000004"),
+        (2, "eu", True, "DELETE", "00000000/00000002"),
+        (3, "eu", True, "DELETE", "00000000/00000003"),
+        (6, "us", True, "DELETE", "00000000/00000003"),
+        (7, "us", True, "DELETE", "00000000/00000004"),
+    )

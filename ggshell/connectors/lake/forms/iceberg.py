@@ -39,8 +39,8 @@ from ggshell.connectors.lake.forms.iceberg_rows import RowChanges
 from ggshell.connectors.lake.forms.iceberg_snapshot import CONFLICTS
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
-from ggshell.connectors.lake.shapes import is_wider
 from ggshell.connectors.lake.target import LakeTarget
+from ggshell.connectors.lake.type_changes import is_wider
 from ggshell.errors import ApplyError, DiskError
 from ggshell.parameters.lake_tables import (
     DEFAULT_LAYOUTS,

@@ -28,8 +28,8 @@ from ggshell.connectors.lake.forms import KEY, HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.partitions import Values, partitioned
-from ggshell.connectors.lake.shapes import is_wider
 from ggshell.connectors.lake.store import LakeStore
+from ggshell.connectors.lake.type_changes import is_wider
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, TableLayout
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition

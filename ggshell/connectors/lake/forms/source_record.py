@@ -25,7 +25,7 @@ def source_record(properties: Mapping[str, str]) -> SourceRecord:
     """What the properties of a table say."""
     numbers = {str(name): int(number) for name, number in read_json(properties.get(NUMBERS, "{}")).items()}
     key = read_json(properties.get(RECORDED_KEY, "[]"))
-    return SourceRecord(numbers, tuple(KeyColumn(str(name), int(number)) for name, number in key) or None)
+    return SourceRecord(numbers, tuple(KeyColumn(*each) for each in key) or None)
 
 
 def record_properties(change: TableChange) -> dict[str, str]:
