@@ -117,7 +117,7 @@ class SqlCheckpointTables:
 
     @classmethod
     def script(cls, table: str) -> str:
-        """The statements that create both tables, to run by hand when the login may not create them."""
+        """The statements that create both tables, to run manually when the login may not create them."""
         return f"{cls.main(table)};\n\n{cls._transactions(f'{table}_lox')};\n"
 
     @classmethod
@@ -212,13 +212,13 @@ class SqlCheckpointTables:
         self.ask(text, [position.seqno, position.rba, group.upper(), key])
 
     def replace(self, table: TableName, group: str, key: int, row: CheckpointRow, home: str) -> None:
-        """Replace a group's row, whatever its content (ALTER REPLICAT), within the caller's transaction."""
+        """Replace a group's row, regardless of its content (ALTER REPLICAT), within the caller's transaction."""
         self.require(table)
         self._remove(table, group, key)
         self.insert(table, group, key, row, home)
 
     def update(self, table: TableName, group: str, key: int, columns: Columns) -> bool:
-        """Update a group's row within the caller's transaction. Return False if the row is gone."""
+        """Update a group's row within the caller's transaction. Return False if the row no longer exists."""
         sets = ", ".join(f"{name} = {self.mark}" for name in Columns._fields)
         text = f"UPDATE {self.quoted(table)} SET {sets}, last_update_ts = {self.now} WHERE {self.mine}"
         return self.change(text, [*columns, group.upper(), key]) > 0

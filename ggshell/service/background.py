@@ -18,7 +18,7 @@ Report = Callable[[GgsError], None]
 
 
 def as_error(error: Exception, what: str) -> GgsError:
-    """Return what an event says of any exception: one that nobody has translated is an internal error of ``what``."""
+    """Return the error for an event: an exception that is not an error of this program is an internal error of ``what``."""
     if isinstance(error, GgsError):
         return error
     return GgsError(f"{what}: {type(error).__name__}: {error}", code="GGS-00999")
