@@ -165,7 +165,7 @@ def test_soft_deletes_keep_deleted_rows(lake: Lake) -> None:
     ]
     sales.agree(columns, *rows)
     sales.batch([TRUNCATED, sale(5, "new")])
-    sales.agree(columns, *((*row[:3], True) for row in rows), (5, "new", "INSERT", False))
+    sales.agree(columns, *((*row[:2], "DELETE", True) for row in rows), (5, "new", "INSERT", False))
 
 
 @each_form
