@@ -46,6 +46,15 @@ class FakeClock:
         self._now += round(seconds * 1e6)
 
 
+def pause(seconds: float) -> bool:
+    """Let time pass where no event says that the wait is over; Ctrl-C ends it. Returns False: nothing else ends it early.
+
+    This is the only function that sleeps: wait for an event, a lock or a descriptor instead where there is one.
+    """
+    time.sleep(max(0.0, seconds))
+    return False
+
+
 def to_datetime(microseconds: int) -> datetime:
     """Convert microseconds since 1970 to a timezone-aware UTC datetime."""
     return EPOCH + timedelta(microseconds=microseconds)

@@ -7,12 +7,12 @@ import fcntl
 import glob
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from ggshell.clock import pause
 from ggshell.errors import ConflictError, DiskError
 
 CLOSED: Final = 0o027
@@ -106,16 +106,19 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
+_RETRY_SECONDS: Final = 0.02
+
+
 def _lock(descriptor: int, *, wait: bool, patience: float) -> None:
     """Lock a file. Raises BlockingIOError if another process holds the lock for longer than ``patience`` seconds; OSError."""
-    pause, until = threading.Event(), time.monotonic() + patience
+    until = time.monotonic() + patience
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             if time.monotonic() >= until:
                 raise
-            pause.wait(0.02)  # the kernel has no lock with a time limit
+            pause(_RETRY_SECONDS)  # the kernel has no lock with a time limit
         else:
             return
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ggshell.cli.options import Options
-from ggshell.clock import Clock, SystemClock
+from ggshell.clock import Clock, SystemClock, pause
 from ggshell.errors import DiskError, NotFoundError, StateError, StoreError, UsageError
 from ggshell.home.home import Home
 from ggshell.home.last_part import part_of
@@ -55,7 +55,7 @@ class Session:
         self.timing = self.options.timing
         self.busy: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext()
         self.progress: Callable[[str], None] = lambda _: None
-        self.wait: Callable[[float], bool] = _pause
+        self.wait: Callable[[float], bool] = pause
         self.limit: TimeLimit | None = None
         self._spool: TextIO | None = None
         self.ask: Callable[[str, bool], str] | None = None
@@ -230,13 +230,6 @@ class Session:
         self.disconnect()
         self.forget_engines()
         self.log_out()
-
-
-def _pause(seconds: float) -> bool:
-    """Sleep; Ctrl-C interrupts it."""
-    import threading
-
-    return threading.Event().wait(seconds)
 
 
 def without_colors(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from ggshell.client.connection import Connection, Reply
 from ggshell.client.credentials import StoredLogin
+from ggshell.clock import pause
 from ggshell.errors import GgsError, HttpError, NotFoundError
 
 _FOLLOW_SECONDS: Final = 0.5
@@ -139,7 +140,7 @@ class Remote:
         """Wait for a statement that takes longer than a request may take."""
         name = str(reply.response.get("name", ""))
         while reply.status == _ACCEPTED:
-            threading.Event().wait(_FOLLOW_SECONDS)
+            pause(_FOLLOW_SECONDS)
             path = f"{self._base}/ggshell/statements/{name}"
             reply = self._connection.send("GET", path, None, {"Cookie": self._cookie})
         return reply

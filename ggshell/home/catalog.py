@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ggshell.clock import Clock, SystemClock, local_text
+from ggshell.clock import Clock, SystemClock, local_text, pause
 from ggshell.errors import StoreError
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.credential import Credential
@@ -96,7 +96,7 @@ class Catalog:
     def __init__(self, home: Home, *, wait: Wait | None = None, clock: Clock | None = None) -> None:
         self._home = home
         self._path = home.catalog
-        self._wait: Wait = wait or threading.Event().wait
+        self._wait: Wait = wait or pause
         self._clock = clock or SystemClock()
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ggshell.clock import SystemClock, local_text
+from ggshell.clock import SystemClock, local_text, pause
 from ggshell.connectors.move_side import Direction
 from ggshell.errors import GgsError, StateError, UsageError
 from ggshell.home.home import Home
@@ -56,7 +55,7 @@ def main(arguments: Sequence[str], *, home: Path | None, obey: Obey) -> int:
 
 def _run(options: argparse.Namespace, home: Home, obey: Obey) -> int:
     clock = SystemClock()
-    means = steps.Means(home, _obeying(home, obey), _say, Drain(home, clock, threading.Event().wait, _say))
+    means = steps.Means(home, _obeying(home, obey), _say, Drain(home, clock, pause, _say))
     match options.step:
         case "check":
             return FAILED if _check(home, _request(home, options), options.accept) else DONE

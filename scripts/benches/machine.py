@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-import threading
 from pathlib import Path
 from typing import NamedTuple
+
+from ggshell.clock import pause
 
 MOST_BUSY = 0.25
 """Cores in use by other programs, from which a machine counts as busy."""
@@ -30,7 +31,7 @@ class Load(NamedTuple):
 def load(seconds: float = _SAMPLE_SECONDS) -> Load:
     """Measure for some seconds how busy the machine is."""
     before = _used_ticks()
-    threading.Event().wait(seconds)
+    pause(seconds)
     cores = (_used_ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
     return Load(round(os.getloadavg()[0], 2), round(cores, 2))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +18,7 @@ from typing import Any
 from benches.figures import Figure, alternate, less_is_better, more_is_better, percentile
 from benches.ground import Failed, ggshell, wait_until
 from benches.memory import LIMIT_MB, peak
-from ggshell.clock import SystemClock
+from ggshell.clock import SystemClock, pause
 from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
 from ggshell.connectors.mysql.session import connect
 from ggshell.connectors.mysql.wire import ReplicationWire, StartAt
@@ -63,7 +62,6 @@ class _Ground:
         self.home.ensure()
         self.gtid_before: dict[str, str] = {}
         self.servers: dict[str, MariadbServer] = {}
-        self._pause = threading.Event()
         for number, name in enumerate(("north", "south", "replica"), 1):
             server = MariadbServer(root / name, root / f"s{number}", free_ports(1)[0], find_binaries())
             self.servers[name] = server
@@ -159,7 +157,7 @@ class _Ground:
                     pass
                 taken.append(time.perf_counter() - began)
                 due = max(due + 1 / RATE, time.perf_counter() - 1 / RATE)
-                self._pause.wait(max(0.0, due - time.perf_counter()))
+                pause(due - time.perf_counter())
         return taken[count // 10 :]
 
     def close(self) -> None:
@@ -252,7 +250,7 @@ def _settled(place: _Ground, trail: str, rows: int) -> None:
         while found < rows:
             batch = reader.read()
             if batch is None:
-                threading.Event().wait(0.02)
+                pause(0.02)
             else:
                 found += len(batch)
     finally:

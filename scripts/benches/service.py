@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from benches.figures import Figure, less_is_better, more_is_better, percentile
 from benches.ground import Failed, ggshell
+from ggshell.clock import pause
 
 GROUPS = 50
 PASSWORD = "correct-horse-7"  # noqa: S105 - of a service that lives as long as the bench
@@ -125,7 +126,7 @@ def _get(client: http.client.HTTPConnection, path: str, login: str) -> None:
 def _idle_share(place: Place, seconds: float) -> float:
     """Percent of a core that the service uses without requests."""
     before, began = place.cpu(), time.monotonic()
-    select.select([], [], [], seconds)
+    pause(seconds)
     return max(0.01, 100 * (place.cpu() - before) / (time.monotonic() - began))
 
 

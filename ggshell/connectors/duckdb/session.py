@@ -6,13 +6,13 @@ When a process has opened a file for writing, no other process can open it, not 
 from __future__ import annotations
 
 import re
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ggshell.clock import pause
 from ggshell.errors import ConflictError, ConnectionLostError, DatabaseError, GgsError, StoppedError
 from ggshell.links import LINKS, Link, Seen
 from ggshell.pipeline.apply.error_rules import UNIQUE
@@ -66,7 +66,7 @@ def connect(
     """
     import duckdb
 
-    wait, waited = wait or threading.Event().wait, 0.0
+    wait, waited = wait or pause, 0.0
     connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
     try:
         while not _attached(connection, login, last=waited >= patience):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ggshell.clock import Clock
+from ggshell.clock import Clock, pause
 from ggshell.connectors.postgres import (
     ddl_capture_sql,
     partition_truncates,
@@ -266,7 +266,7 @@ class PostgresLog:
         If the process waited for the socket instead, the server would wake it for every row, which costs the server
         more than the row itself.
         """
-        select.select((), (), (), wire.DRAIN_SECONDS)
+        pause(wire.DRAIN_SECONDS)
         return self._receive()
 
     def _receive(self) -> bool:

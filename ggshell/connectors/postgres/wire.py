@@ -139,7 +139,7 @@ class SocketWire:
                 if not data:
                     break
                 blocks.append(data)
-            select.select((), (), (), DRAIN_SECONDS)  # sleep: a wait on the socket would return for every message
+            done.wait(DRAIN_SECONDS)  # a wait on the socket would return for every message
         return blocks
 
     def send(self, body: bytes) -> None:
