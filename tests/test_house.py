@@ -7,6 +7,7 @@ import graphlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -478,6 +479,35 @@ def test_the_command_line_its_commands_and_manager_start_without_the_heavy_libra
     files = (ROOT / "ggshell" / "cli" / "commands").glob("*.py")
     commands = [f"ggshell.cli.commands.{file.stem}" for file in files if file.stem != "__init__"]
     assert _loaded_by("ggshell.cli.main", "ggshell.groups.manager", *commands) == []
+
+
+CALLED_BY_LIBRARIES = {
+    "_deleted_entries",
+    "_existing_manifests",
+    "_validate_concurrency",
+    "buffer_updated",
+    "get_buffer",
+    "getDefaultReadLimit",
+    "handle_exit",
+    "prepareForTriggerAvailableNow",
+    "readinto",
+    "streamReader",
+}
+"""The methods that only the library of their base class calls."""
+
+
+def _functions(file: Path) -> Iterator[str]:
+    for node in nodes(file):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
+            yield node.name
+
+
+def test_every_function_is_used() -> None:
+    """A function, also a method, whose name is nowhere else in the project is dead, unless a library calls it."""
+    every = [file for file in sources("ggshell", "scripts", "tests") if file != Path(__file__)]
+    words = Counter(word for file in every for word in re.findall(r"\w+", text_of_file(file)))
+    found = {name for file in sources("ggshell") for name in _functions(file) if words[name] == 1}
+    assert {name for name in found if not name.startswith("__")} == CALLED_BY_LIBRARIES
 
 
 def test_sql_names_are_quoted_in_one_place() -> None:

@@ -8,6 +8,7 @@ before changes are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -113,11 +114,9 @@ def _written(home: Home, extract: View) -> set[Path]:
     from ggshell.parameters.loading import load_extract
 
     trails = [each.trail for each in extract.checkpoint.written_here]
-    try:
+    with suppress(GgsError):  # START reports the error in the file
         named = load_extract(home.parameters(extract.group)).trails
         trails += [each.trail for each in named if not receiver_of(home, each.host, each.trail)]
-    except GgsError:
-        trails += []  # START reports the error in the file
     return {home.resolve(trail) for trail in trails}
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ggshell.cli import registrations, supervision
-from ggshell.cli import start_position as start_positions
+from ggshell.cli import registrations, start_position, supervision
 from ggshell.cli.groups import (
     ANY,
     ER,
@@ -117,7 +116,7 @@ def _start_at(session: Session, kinds: Kinds, group_name: str, options: StartOpt
     """Start groups, a single one at the position of the options if they name one."""
     if options.nofilterduptransactions and not dry_run:
         _forget_applied(session, kinds, group_name)
-    asked = start_positions.parse_start_position(options.atcsn, options.aftercsn, options.skiptransaction)
+    asked = start_position.parse_start_position(options.atcsn, options.aftercsn, options.skiptransaction)
     if asked is not None or dry_run:
         found = _one_at(session, kinds, group_name, asked)
         if dry_run:
@@ -132,19 +131,19 @@ def _start_at(session: Session, kinds: Kinds, group_name: str, options: StartOpt
     if started:
         supervision.require_manager(session)  # report it once, not for each group of a wildcard
     if asked is None:
-        start_positions.forget_untaken(session, started)
+        start_position.forget_untaken(session, started)
     loads = open_loads(session)
     if is_wildcard(group_name):
         done = _start_together(session, kinds, group_name)
     else:
         done = _each(session, kinds, group_name, lambda found: _start(session, found), running=False)
-    beyond = [note for each in started for note in start_positions.beyond_note(session, each, asked)]
+    beyond = [note for each in started for note in start_position.beyond_note(session, each, asked)]
     return done._replace(notes=(*overtaken(session, started, loads), *beyond))
 
 
 def _one_at(session: Session, kinds: Kinds, name: str, asked: StartPosition | None) -> View:
     """Return the one group that starts at a position. Raises UsageError for a wildcard, or if it cannot start there."""
-    start_positions.require_one(name)
+    start_position.require_one(name)
     found = one(session, kinds, name)
     if asked is not None and found.checkpoint.options.replicat_kind is ReplicatKind.LAKE:
         _require_csn_for_lake(session, found, asked)
@@ -153,17 +152,17 @@ def _one_at(session: Session, kinds: Kinds, name: str, asked: StartPosition | No
 
 def _dry_run(session: Session, found: View, asked: StartPosition | None) -> Message:
     """Report what START would skip."""
-    wanted = asked or start_positions.kept_position(found)
-    place = start_positions.position_of(session, found, wanted)
-    skipped = start_positions.skipped_by_id(found, asked) if asked is not None else []
-    return Message(tuple(skipped or start_positions.told(session, found, place, wanted)), apart=True)
+    wanted = asked or start_position.kept_position(found)
+    place = start_position.position_of(session, found, wanted)
+    skipped = start_position.skipped_by_id(found, asked) if asked is not None else []
+    return Message(tuple(skipped or start_position.told(session, found, place, wanted)), apart=True)
 
 
 def _keep_position(session: Session, found: View, asked: StartPosition) -> None:
     """Keep a start position for the process, but not if the start cannot be carried out."""
     supervision.require_manager(session)
     supervision.require_parameters(session, found)
-    start_positions.keep(session, found, asked)
+    start_position.keep(session, found, asked)
 
 
 def _require_csn_for_lake(session: Session, found: View, asked: StartPosition) -> None:
@@ -195,7 +194,7 @@ def _start_together(session: Session, kinds: Kinds, pattern: str) -> Message:
 
 def _forget_applied(session: Session, kinds: Kinds, pattern: str) -> None:
     """Make a Replicat apply transactions again that the trail repeats."""
-    start_positions.require_one(pattern)
+    start_position.require_one(pattern)
     found = one(session, kinds, pattern)
     require_stopped(found, "repositioned")
     forget_applied(session, found)
@@ -255,7 +254,7 @@ def restart(
     """Run STOP and START; for a wildcard, only for groups that are running."""
     options = StartOptions(atcsn, aftercsn, skiptransaction, nofilterduptransactions)
     if any(options):
-        start_positions.require_one(group_name)
+        start_position.require_one(group_name)
         found = one(session, kinds, group_name)
         supervision.require_parameters(session, found)
         if found.runs:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from ggshell.errors import UsageError
-
-NOWHERE: Mapping[str, str] = MappingProxyType({})
 
 
 def parse_position(text: str) -> dict[str, str]:

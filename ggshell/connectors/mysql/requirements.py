@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 UNSUITABLE: Final = "GGS-00479"
 _OPAQUE_TYPES: Final = frozenset({"uuid", "inet4", "inet6"})
 """Types of MariaDB whose values are bytes in the log, with nothing that says what they are."""
-_DAY: Final = 86_400
 _FIRST: Final = {True: (10, 5, 0), False: (8, 0, 1)}
 """The first versions that log the names of columns: of MariaDB, and of MySQL."""
 
@@ -123,13 +122,6 @@ def require_named_type(table: TableName, column: str, kind: str) -> None:
             code="GGS-00481",
             hint="leave the table out with TABLEEXCLUDE, or change the type to char or binary",
         )
-
-
-def kept_days(connection: Connection[Any]) -> float:
-    """For how many days the server keeps its log; 0 if it keeps it until PURGE BINARY LOGS."""
-    found = variables(connection, "binlog_expire_logs_seconds", "expire_logs_days")
-    seconds = float(found.get("binlog_expire_logs_seconds", 0))
-    return seconds / _DAY if seconds else float(found.get("expire_logs_days", 0))
 
 
 def server_identity(connection: Connection[Any], version: ServerVersion) -> str:

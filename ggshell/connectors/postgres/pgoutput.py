@@ -25,16 +25,15 @@ SEQUENCE: Final = ord("V")
 """The same for the value of a sequence."""
 ROWS = frozenset((INSERT, UPDATE, DELETE, TRUNCATE))
 
-_BEGIN = struct.Struct(">QqI")
+_BEGIN = struct.Struct(">8xqI")
 _COMMIT = struct.Struct(">BQQq")
 _STREAM_COMMIT = struct.Struct(">IBQQq")
 _KEEPALIVE = struct.Struct(">QqB")
 
 
 class Begin(NamedTuple):
-    """The begin of a transaction: the LSN of its commit record, its commit time and its id."""
+    """The begin of a transaction: its commit time and its id."""
 
-    final_lsn: int
     time: int
     xid: int
 
@@ -68,8 +67,8 @@ class Relation(NamedTuple):
 
 
 def begin(message: memoryview | bytes) -> Begin:
-    final, time, xid = _BEGIN.unpack_from(message, PAYLOAD + 1)
-    return Begin(final, time + POSTGRES_EPOCH, xid)
+    time, xid = _BEGIN.unpack_from(message, PAYLOAD + 1)
+    return Begin(time + POSTGRES_EPOCH, xid)
 
 
 def commit(message: memoryview | bytes) -> Commit:

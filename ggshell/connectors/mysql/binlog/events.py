@@ -24,7 +24,6 @@ UNSUPPORTED: Final = "GGS-00472"
 
 _HEADER = struct.Struct("<IBIIIH")
 _SEQUENCE = struct.Struct("<QIB")
-_LIST_ENTRY = struct.Struct("<IIQ")
 _QUERY = struct.Struct("<IIBHH")
 _XID = struct.Struct("<IBB")
 _PREPARE = struct.Struct("<BIII")
@@ -127,11 +126,6 @@ class FormatDescription(NamedTuple):
     version: str
     created: int
     checksums: bool
-    post_headers: bytes
-
-    def post_header(self, kind: int) -> int:
-        """The length of the fixed part of an event; 0 for a kind that the server did not know."""
-        return self.post_headers[kind - 1] if kind <= len(self.post_headers) else 0
 
 
 def format_description(event: bytes) -> FormatDescription:
@@ -142,8 +136,7 @@ def format_description(event: bytes) -> FormatDescription:
     algorithm = event[-CHECKSUM_SIZE - 1]
     if algorithm not in (0, 1):
         raise CaptureError(f"the checksum algorithm {algorithm} is not supported", code=UNSUPPORTED)
-    lengths = event[HEADER_SIZE + 57 : -CHECKSUM_SIZE - 1]
-    return FormatDescription(server.rstrip(b"\0").decode("ascii", "replace"), created, algorithm == 1, lengths)
+    return FormatDescription(server.rstrip(b"\0").decode("ascii", "replace"), created, algorithm == 1)
 
 
 def has_checksum(event: bytes) -> bool:
@@ -210,13 +203,6 @@ def mariadb_gtid(event: bytes) -> TransactionBegin:
         name if flags & GtidFlags.PREPARED_XA else "",
         name if flags & GtidFlags.COMPLETED_XA else "",
     )
-
-
-def mariadb_gtid_list(event: bytes) -> list[str]:
-    """The GTIDs up to which the earlier files go, one for each domain and server, the last of a domain at the end."""
-    count = int.from_bytes(event[19:23], "little") & 0x0FFFFFFF
-    entries = (_LIST_ENTRY.unpack_from(event, 23 + 16 * number) for number in range(count))
-    return [f"{domain}-{server}-{number}" for domain, server, number in entries]
 
 
 def mysql_gtid(event: bytes) -> TransactionBegin:
