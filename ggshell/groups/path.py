@@ -69,7 +69,6 @@ def forward(
     ``complete``: whether the trail has everything that there is now, which only a copy of another home's trail may not.
     ``source``: what STATUS says about the connection to that home."""
     _require_source(context)
-    producer = Producer(context.group, f"ggshell {context.type}")
     end = ending or Ending(context, RunEnd())
     state = ConnectionState(context.clock)
     answer_while_waiting(context, state)
@@ -84,7 +83,8 @@ def forward(
             answer_while_waiting(context, state)
 
     def connect(backoff: Backoff) -> None:
-        outputs = open_outputs(context, producer, forms, _first_header(context), forwards=True)
+        first = _first_header(context)
+        outputs = open_outputs(context, _producer(context, first), forms, first, forwards=True)
         with contextlib.closing(outputs):
             connected(context, backoff)
             state.opened()
@@ -97,6 +97,12 @@ def forward(
             worker.run(end)
 
     run_sessions(context, session, lambda: None)
+
+
+def _producer(context: GroupContext, source: FileHeader | None) -> Producer:
+    """The producer of the target trails: the database is that of the source trail."""
+    database = (source.database_vendor, source.database_name, source.database_version) if source is not None else ()
+    return Producer(context.group, f"ggshell {context.type}", *database)
 
 
 def _require_source(context: GroupContext) -> None:

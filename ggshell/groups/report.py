@@ -41,12 +41,12 @@ OLDEST = 9
 class Report:
     """A group's report file, which starts empty. ``event`` also writes to ggserr.log. Any thread can write."""
 
-    def __init__(self, home: Home, group: str, program: str, clock: Clock, database: str = "PostgreSQL") -> None:
-        """``database``: the kind of database that the program reads or writes, for the heading."""
+    def __init__(self, home: Home, group: str, program: str, clock: Clock, database: str = "") -> None:
+        """``database``: the kind of database that the program reads or writes, for the heading; empty for none."""
         self._home = home
         self._group = group
         self._clock = clock
-        self._program = f"ggshell {program} for {database}"
+        self._program = f"ggshell {program}" + (f" for {database}" if database else "")
         self._log = EventLog(home, clock)
         self._path = home.report(group)
         self._lock = threading.RLock()

@@ -139,7 +139,8 @@ def _csn(text: str) -> str:
         Csn.parse(plain)
     except ValueError:
         raise ValueError(
-            f"{plain} is not a valid CSN: for example 0/50056B8 for PostgreSQL, or a number for Oracle"
+            f"{plain} is not a valid CSN: for example 0/50056B8 for PostgreSQL, 000012:000000000000121 for MariaDB, or a"
+            " number for Oracle"
         ) from None
     return plain
 

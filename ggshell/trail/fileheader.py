@@ -36,7 +36,7 @@ class Producer(NamedTuple):
 
     group: str
     program: str
-    database_vendor: str = "PostgreSQL"
+    database_vendor: str = ""
     database_name: str = ""
     database_version: str = ""
 

@@ -16,7 +16,7 @@ from ggshell.types import TableName
 
 @pytest.fixture
 def report(home: Home) -> Report:
-    return Report(home, "EXT1", "Capture", FakeClock())
+    return Report(home, "EXT1", "Capture", FakeClock(), "PostgreSQL")
 
 
 def report_text(home: Home) -> str:

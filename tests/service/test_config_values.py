@@ -101,4 +101,6 @@ def test_a_critical_group_that_does_not_run_makes_the_service_unhealthy(service:
 
 
 def test_the_summary_names_the_version(client: ServiceClient) -> None:
-    assert client.get("/config/summary").response["build"]["label"].startswith("ggshell")
+    build = client.get("/config/summary").response["build"]
+    assert build["label"].startswith("ggshell")
+    assert {"PostgreSQL", "MySQL", "Oracle"} <= set(build["dbms"].split(", "))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ggshell import __version__
 from ggshell.cli.groups import View, shown_state, view
+from ggshell.connectors.registry import connectors
 from ggshell.errors import GgsError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.documents import Documents
@@ -126,9 +127,14 @@ def check_health(call: Call) -> Answer:
 )
 def get_summary(call: Call) -> Answer:
     system = f"{platform.system()} {platform.machine()}"
-    build = Build(label=f"ggshell {__version__}", platform=system, version=__version__, dbms="PostgreSQL")
+    build = Build(label=f"ggshell {__version__}", platform=system, version=__version__, dbms=_databases())
     runtime = Runtime(hostname=platform.node(), platform=system)
     return Answer(ConfigSummary(**_facts(call), title="ggshell", build=build, runtime=runtime))
+
+
+def _databases() -> str:
+    """The kinds of database, as the heading of a report names them."""
+    return ", ".join(dict.fromkeys(each.vendor for each in connectors()))
 
 
 def _facts(call: Call) -> dict[str, Any]:

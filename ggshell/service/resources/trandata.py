@@ -153,4 +153,4 @@ def _whole(schema: str) -> Said:
 
 
 def _unused(name: str) -> Said:
-    return Said("GGS-00918", f"{name} has no effect: the replica identity of a table decides what PostgreSQL logs.")
+    return Said("GGS-00918", f"{name} has no effect: it selects what Oracle Database logs.")
