@@ -1,6 +1,6 @@
 """The statements of checkpoint tables, which differ little between databases: a connector gives the expressions.
 
-Percent signs are doubled in all statements, in names as well, because they are executed with parameters.
+Where a parameter is ``%s``, a connector doubles percent signs in names and expressions.
 """
 
 from __future__ import annotations

@@ -129,3 +129,16 @@ def test_drop_removes_both_tables_and_names_a_missing_one(south: str) -> None:
 def test_the_key_of_a_group_depends_on_its_home_but_not_on_letter_case() -> None:
     assert group_key("rep", "/a") == group_key("REP", "/a")
     assert group_key("rep", "/a") != group_key("rep", "/b")
+
+
+def test_the_name_of_a_table_may_contain_a_percent_sign(south: str) -> None:
+    """Regression: its rows could not be read, because the sign was taken for the mark of a parameter."""
+    table = TableName("public", "100%s")
+    with session.connect(south) as connection:
+        tables = PostgresCheckpointTables(connection)
+        tables.create(table)
+        assert tables.insert(table, "rep1", 5, ROW, "/home")
+        assert tables.read(table, "rep1", 5) == ROW
+        assert len(tables.groups(table)) == 1
+        assert tables.busy(table) == []
+        tables.drop(table)
