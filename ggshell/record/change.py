@@ -59,6 +59,10 @@ class ChangeBatch:
     def __len__(self) -> int:
         return len(self.start)
 
+    def size(self, first: int, last: int) -> int:
+        """Return the length in bytes of the data areas of rows ``first`` to ``last - 1``."""
+        return int(self.length[first]) if last - first == 1 else int(self.length[first:last].sum())
+
     def data(self, row: int) -> bytes:
         """Return a row's data area."""
         first = int(self.start[row])

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ggshell.clock import Clock, SystemClock
+from ggshell.connectors.checkpointed_target import CheckpointedTarget
 from ggshell.connectors.duckdb import session
 from ggshell.connectors.duckdb.checkpoint_sql import DuckCheckpointTables
 from ggshell.connectors.duckdb.ddl import old_name, own_statements
@@ -41,7 +42,7 @@ FIRST_GATHER = 1
 """Rows to collect after a refusal, to find the next refused row sooner. The number doubles with each commit."""
 
 
-class DuckTarget:
+class DuckTarget(CheckpointedTarget):
     """The single connection that applies the rows of one group."""
 
     takes_sequences = False
@@ -69,15 +70,10 @@ class DuckTarget:
 
         Raises DatabaseError, ConflictError and NotFoundError, and ApplyError if the row no longer exists.
         """
+        own_key = group_key(group, home) if key is None else key
+        row = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
+        super().__init__(group, home, table, own_key, row, has_row=has_row)
         self._login = login
-        self._group = group
-        self._home = home
-        self._table = table
-        self._key = group_key(group, home) if key is None else key
-        self.found = False
-        self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
-        self._has_row = has_row
-        self._file_says: CheckpointRow | None = self._begin
         self._most = self._gather = gather
         self._clock = clock or SystemClock()
         self._since = 0.0
@@ -91,11 +87,6 @@ class DuckTarget:
         self._journal = Journal()
         self._savepoint: JournalPosition | None = None
         self._connect()
-
-    @property
-    def key(self) -> int:
-        """The group's key in the checkpoint table."""
-        return self._key
 
     @property
     def database(self) -> str:
@@ -122,16 +113,6 @@ class DuckTarget:
         return {
             index: None if text is None else str(text).encode() for index, text in zip(indexes, rows[0], strict=True)
         }
-
-    def move(self, position: TrailPosition) -> None:
-        """Continue from another position of the trail. Transactions already applied are skipped there."""
-        if self._table is not None:
-            self._tables.move(self._table, self._group, self._key, position)
-
-    def checkpoint(self) -> CheckpointRow | None:
-        if self._table is None:
-            return None
-        return self._tables.read(self._table, self._group, self._key)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         part = Part(batch, first, last, mappings)
@@ -244,7 +225,6 @@ class DuckTarget:
 
     def _connect(self) -> None:
         self._connection: duckdb.DuckDBPyConnection = session.connect(self._login)
-        self._tables = DuckCheckpointTables(self._connection)
         self._statements: dict[int, DuckDBStatements] = {}
         self._begun = False
         self._forget()
@@ -255,12 +235,9 @@ class DuckTarget:
             self._connection.close()
             raise
 
-    def _prepare_row(self, table: TableName) -> None:
-        self._tables.require(table)
-        if self._has_row and self.checkpoint() is None:
-            raise row_gone(self._group, table, self._file_says)
-        self.found = not self._tables.insert(table, self._group, self._key, self._begin, self._home)
-        self._has_row, self._file_says = True, None
+    @property
+    def _tables(self) -> DuckCheckpointTables:
+        return DuckCheckpointTables(self._connection)
 
     def _forget(self) -> None:
         """Reset to no collected rows and no transaction."""
@@ -410,7 +387,7 @@ class Part(NamedTuple):
 
     @property
     def size(self) -> int:
-        return int(self.batch.length[self.first : self.last].sum())
+        return self.batch.size(self.first, self.last)
 
 
 class Executed(NamedTuple):

@@ -22,12 +22,11 @@ from ggshell.connectors.mysql.refusals import CHANGED
 from ggshell.connectors.mysql.session import connect, execute, server_version
 from ggshell.connectors.mysql.statements import MysqlStatements
 from ggshell.connectors.mysql.target_tables import target_table
+from ggshell.connectors.pipelined_target import SAVEPOINT, STREAM_ROWS, PipelinedTarget
 from ggshell.errors import ApplyError, ConflictError, DatabaseError, TargetChangedError
-from ggshell.pipeline.apply.checkpoint_table import row_gone
 from ggshell.pipeline.apply.folding import ChangeKind, changes, statement_rows
 from ggshell.pipeline.apply.target import (
     DDL_REPORT,
-    BatchLimits,
     CheckpointRow,
     Noted,
     Refusal,
@@ -37,7 +36,7 @@ from ggshell.pipeline.apply.target import (
 )
 from ggshell.record.change import ChangeBatch
 from ggshell.record.ddl import DdlStatement, encode_ddl
-from ggshell.types import TableName, TrailPosition
+from ggshell.types import TableName
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -45,24 +44,19 @@ if TYPE_CHECKING:
     from ggshell.connectors.target_setup import TargetSetup
 
 LOCK_SECONDS: Final = 20
-STREAM_ROWS: Final = 4000
-"""The rows of an unfinished group that are sent without waiting for its commit."""
-STREAM_BYTES: Final = 4 << 20
-_BEGIN: Final = ApplyStep(b"BEGIN")
-_COMMIT: Final = ApplyStep(b"COMMIT", commits=True)
-_SAVEPOINT: Final = "ggs_mark"
-_GONE: Final = "GGS01"
 _CHANGED_STATES: Final = frozenset({str(number) for number in CHANGED} | {"42703", "42P01", "23502"})
 """What the server answers to a statement that was made for another definition of its table."""
 
 
-class MysqlTarget:
+class MysqlTarget(PipelinedTarget[ApplyStep]):
     """A connection that applies the rows of one group.
 
     It holds a named lock of the server. A session left by a killed process may still be committing, and the checkpoint row must
     not be read before that session has ended.
     """
 
+    _begin_steps = (ApplyStep(b"BEGIN"),)
+    _commit_step = ApplyStep(b"COMMIT", commits=True)
     takes_sequences = False
     foreign_key_hint = "if the source wrote the rows with foreign_key_checks = 0, drop the foreign key in the target"
 
@@ -71,28 +65,21 @@ class MysqlTarget:
 
         Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError if the row is missing.
         """
+        super().__init__(
+            setup.group,
+            str(setup.home),
+            setup.table,
+            setup.key,
+            setup.begin,
+            has_row=setup.has_row,
+            limits=setup.limits,
+        )
         self._setup = setup
         self._login = setup.login
-        self._group = setup.group
-        self._table = setup.table
-        self._key = setup.key
-        self._limits: BatchLimits = setup.limits
-        self._has_row = setup.has_row
-        self._file_says: CheckpointRow | None = setup.begin
-        self._gone = Refusal(
-            f"the row of {setup.group.upper()} in checkpoint table {setup.table} no longer exists", _GONE
-        )
-        self._commits = self._flushed = 0
-        self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = self._lazy = False
-        self._has_rows = False
+        self._flushed = 0
+        self._doubted = self._lazy = self._has_rows = False
         self._described: dict[TableName, TargetTable | None] = {}
-        self.found = False
         self._connect()
-
-    @property
-    def key(self) -> int:
-        """The group's key in the checkpoint table."""
-        return self._key
 
     @property
     def database(self) -> str:
@@ -104,10 +91,6 @@ class MysqlTarget:
         """The facts that @GETENV returns for DBENVIRONMENT. Everything sent must be answered first."""
         version = server_version(self._connection).text
         return {"DBNAME": self.database, "DBUSER": parse_login(self._login).user, "DBVERSION": version}
-
-    @property
-    def confirmed(self) -> int:
-        return self._commits + self._wire.commits
 
     def describe(self, table: TableName) -> TargetTable | None:
         found = target_table(self._connection, table, any_engine=self._setup.options.any_engine)
@@ -125,10 +108,9 @@ class MysqlTarget:
             return None
         return {index: column.text(value) for (index, column), value in zip(mapped, row, strict=True)}
 
-    def checkpoint(self) -> CheckpointRow | None:
-        if self._table is None:
-            return None
-        return self._tables.read(self._table, self._group, self._key)
+    @property
+    def _tables(self) -> MysqlCheckpointTables:
+        return MysqlCheckpointTables(self._connection)
 
     def await_appliers(self) -> None:
         """Wait until all appliers of the group's parallel Replicat have ended. Raises ConflictError when one does not end."""
@@ -138,18 +120,6 @@ class MysqlTarget:
         for name in [name for name, taken in zip(names, used, strict=True) if taken]:
             self._take_lock(name)
             execute(self._connection, "SELECT RELEASE_LOCK(%s)", [name])
-
-    def applied_above(self) -> list[str]:
-        """The transactions that appliers of a parallel Replicat have applied beyond the group's checkpoint row."""
-        row = self.checkpoint()
-        if self._table is None or row is None:
-            return []
-        return self._tables.applied_above(self._table, self._group, self._key, row.csn)
-
-    def move(self, position: TrailPosition) -> None:
-        """Continue from another position of the trail. Transactions already applied are skipped there."""
-        if self._table is not None:
-            self._tables.move(self._table, self._group, self._key, position)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         most = self._limits.queue_rows or STREAM_ROWS
@@ -161,19 +131,15 @@ class MysqlTarget:
 
     def _gather(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         """Convert rows to steps, and send the collected steps when they reach a limit."""
+        steps: list[ApplyStep] = []
         try:
             for work in statement_rows(changes(batch, first, last, mappings)):
                 made = [ApplyStep(*each) for each in self._statements_of(work.mapping).many(work)]
-                self._steps += made if work.kind is not ChangeKind.DELETE else self._cascaded(work.mapping, made)
+                steps += made if work.kind is not ChangeKind.DELETE else self._cascaded(work.mapping, made)
         except ApplyError as error:
             return Refusal.of(error)
         self._has_rows = True
-        self._rows += last - first
-        self._bytes += int(batch.length[first:last].sum())
-        limits = self._limits
-        enough = self._rows >= (limits.queue_rows or STREAM_ROWS) or self._bytes >= (limits.queue_bytes or STREAM_BYTES)
-        enough = enough or (limits.queue_batches is not None and len(self._steps) >= limits.queue_batches)
-        return self._push() if enough else None
+        return self._gathered(steps, last - first, batch.size(first, last))
 
     def _cascaded(self, mapping: TableMapping, steps: list[ApplyStep]) -> list[ApplyStep]:
         """Deletes, of which the delete of a parent in the same transaction may already have removed the rows."""
@@ -185,20 +151,12 @@ class MysqlTarget:
     def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
         return self._gather(batch, row, row + 1, {int(batch.table[row]): mapping}) or self._push() or self._collect()
 
-    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
-        """Write the checkpoint row and commit."""
-        counted = self._counted or any(step.affects is not None for step in self._steps)
-        if self._table is not None:
-            self._steps += self._position(self._table, row, ids)
-        if not counted:
-            self._steps.append(_COMMIT)
-        refused = self._push()
-        if refused is None:
-            self._owed, self._begun, self._counted = counted, counted, False
-            self._has_savepoint = self._has_savepoint and counted
-            self._has_rows = False
-            self._emptied.clear()
-        return refused
+    def _last_steps(self, row: CheckpointRow, ids: Sequence[str]) -> Sequence[ApplyStep]:
+        return () if self._table is None else self._position(self._table, row, ids)
+
+    def _next_group(self) -> None:
+        self._has_rows = False
+        self._emptied.clear()
 
     def _position(self, table: TableName, row: CheckpointRow, ids: Sequence[str]) -> list[ApplyStep]:
         """The steps that write the position."""
@@ -249,25 +207,18 @@ class MysqlTarget:
         self._statements.clear()
         self._described.clear()
 
-    def await_answers(self) -> Refusal | None:
-        refused = (self._push() if self._steps else None) or self._collect()
-        if refused is None and self._owed:
-            self._owed = self._begun = self._has_savepoint = False
-            refused = self._refused(self._send([_COMMIT])) or self._collect()
-        return refused
-
     def set_savepoint(self) -> Refusal | None:
         refused = self.await_answers()
         if refused is not None:
             return refused
-        steps = [] if self._begun else [_BEGIN]
+        steps = [] if self._begun else [*self._begin_steps]
         self._begun = self._has_savepoint = True
-        return self._refused(self._send([*steps, ApplyStep(f"SAVEPOINT {_SAVEPOINT}".encode())])) or self._collect()
+        return self._refused(self._send([*steps, ApplyStep(f"SAVEPOINT {SAVEPOINT}".encode())])) or self._collect()
 
     def rollback_to_savepoint(self) -> bool:
         self._forget()
         self._wire.collect()
-        if not self._has_savepoint or self._run(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}") is not None:
+        if not self._has_savepoint or self._run(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}") is not None:
             self.rollback()
             return False
         self._begun, self._owed = True, False
@@ -278,8 +229,8 @@ class MysqlTarget:
         self._forget()
         self._wire.collect()  # what was in flight is rolled back or committed by now
         self._run("ROLLBACK")
-        self._begun = self._owed = self._counted = self._has_savepoint = self._has_rows = False
-        self._emptied.clear()
+        self._no_transaction()
+        self._next_group()
         self._require_same()
 
     def durable(self) -> None:
@@ -292,19 +243,9 @@ class MysqlTarget:
             self._lazy = False  # without the privilege RELOAD the server's own setting decides
         self._flushed = self.confirmed
 
-    def reconnect(self) -> None:
-        """Close the connection and open a new one. Raises DatabaseError, ConnectionLostError, ConflictError."""
-        self._commits = self.confirmed
-        self.close()
-        self._connect()
-
     def close(self) -> None:
         if self._connection.open:
             self._connection.close()
-
-    @property
-    def _program(self) -> str:
-        return f"ggshell replicat {self._group.upper()}"
 
     @property
     def _lock(self) -> str:
@@ -314,10 +255,10 @@ class MysqlTarget:
     def _connect(self) -> None:
         self._connection: Connection[Any] = connect(self._login, program=self._program, applies=True)
         self._link = enter(self._connection, self._login)
-        self._tables = MysqlCheckpointTables(self._connection)
         self._statements: dict[int, MysqlStatements] = {}
         self._emptied: set[TableName] = set()
-        self._begun = self._owed = self._counted = self._has_savepoint = self._doubted = self._has_rows = False
+        self._no_transaction()
+        self._doubted = self._has_rows = False
         self._forget()
         try:
             link = self._link
@@ -353,18 +294,6 @@ class MysqlTarget:
                 hint=f"end it: SELECT IS_USED_LOCK('{name}'), then KILL the connection with this number",
             )
 
-    def _prepare_row(self, table: TableName) -> None:
-        self._require_tables(table)
-        if self._has_row and self.checkpoint() is None:
-            raise row_gone(self._group, table, self._file_says)
-        begin, home = self._setup.begin, str(self._setup.home)
-        self.found = not self._tables.insert(table, self._group, self._key, begin, home)
-        self._has_row, self._file_says = True, None
-
-    def _require_tables(self, table: TableName) -> None:
-        """Raise NotFoundError unless the tables for the position exist."""
-        self._tables.require(table)
-
     def _statements_of(self, mapping: TableMapping) -> MysqlStatements:
         # Keyed by identity: hashing a mapping would read all its columns. The statements keep the mapping alive.
         known = self._statements.get(id(mapping))
@@ -372,30 +301,9 @@ class MysqlTarget:
             known = self._statements[id(mapping)] = MysqlStatements(mapping)
         return known
 
-    def _forget(self) -> None:
-        self._steps: list[ApplyStep] = []
-        self._rows = self._bytes = 0
-
-    def _push(self) -> Refusal | None:
-        """Send the collected steps after taking the results of the previous ones."""
-        refused = self._collect()
-        if refused is not None:
-            return refused
-        steps: list[ApplyStep] = []
-        if self._owed:
-            steps.append(_COMMIT)
-            self._begun = self._owed = self._has_savepoint = False
-        if not self._begun:
-            steps.append(_BEGIN)
-            self._begun = True
-        self._counted = self._counted or any(step.affects is not None for step in self._steps)
-        steps += self._steps
-        self._forget()
-        return self._refused(self._send(steps))
-
     def _send(self, steps: Sequence[ApplyStep]) -> Refusal | None:
         self._link.running = True
-        return self._wire.send(steps)
+        return super()._send(steps)
 
     def _run(self, text: str) -> Refusal | None:
         """Execute a statement that ends or undoes a part of the transaction."""
@@ -404,20 +312,12 @@ class MysqlTarget:
         return refused
 
     def _collect(self) -> Refusal | None:
-        refused = self._refused(self._wire.collect())
+        refused = super()._collect()
         self._link.running = False
         return refused
 
-    def _refused(self, refused: Refusal | None) -> Refusal | None:
-        if refused is None:
-            return None
+    def _doubt(self, refused: Refusal) -> None:
         self._doubted = refused.state in _CHANGED_STATES
-        if refused.state == _GONE:
-            self.rollback()
-            if self._table is not None:
-                self._require_tables(self._table)
-            raise row_gone(self._group, self._table)
-        return refused
 
     def _require_same(self) -> None:
         """After a refusal that another definition of a table may explain, raise TargetChangedError if one has changed."""
@@ -429,7 +329,7 @@ class MysqlTarget:
         if names:
             if self._begun:
                 self._run("ROLLBACK")
-                self._begun = self._owed = self._counted = self._has_savepoint = False
+                self._no_transaction()
             self.forget_tables()
             raise TargetChangedError(
                 f"the definition of target table {', '.join(names)} has changed: it is read again, and uncommitted"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ggshell.connectors.pipelined_target import SAVEPOINT, PipelinedTarget
 from ggshell.connectors.postgres import applier_session, checkpoint_sql, session, shapes
 from ggshell.connectors.postgres.apply_steps import MOST_ROWS, StepMaker
 from ggshell.connectors.postgres.apply_wire import ApplyPipeline, ApplyStep
@@ -20,7 +21,7 @@ from ggshell.connectors.postgres.ddl_outside import OutsideStatement, outside_st
 from ggshell.connectors.postgres.target_tables import fetch_row, target_table
 from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, DatabaseError
 from ggshell.links import LINKS
-from ggshell.pipeline.apply.checkpoint_table import group_key, row_gone
+from ggshell.pipeline.apply.checkpoint_table import group_key
 from ggshell.pipeline.apply.target import (
     DDL_REPORT,
     NO_LIMITS,
@@ -42,29 +43,21 @@ if TYPE_CHECKING:
     import psycopg
 
 
-STREAM_ROWS = 4000
-"""Number of rows of an unfinished group after which the rows are sent without waiting for the group's commit."""
-
-STREAM_BYTES = 4 << 20
-
-_SAVEPOINT = "ggs_mark"
-
-CHECKPOINT_GONE = "GGS01"
-"""The SQLSTATE of the refusal that reports that the group's checkpoint row no longer exists."""
-
 TRIGGER_FIRES: Final = (
     "Trigger {} also fires for the rows that this Replicat applies, which already have its effects."
     " DBOPTIONS SUPPRESSTRIGGERS prevents this."
 )
 
 
-class PostgresTarget:
+class PostgresTarget(PipelinedTarget[ApplyStep]):
     """A connection that applies the rows of one group.
 
     It holds an advisory lock on the group's key. A session left by a killed process may still be committing, and the
     checkpoint row must not be read before that session has ended.
     """
 
+    _wire: ApplyPipeline
+    _commit_step = ApplyStep("COMMIT", commits=True)
     takes_sequences = True
     foreign_key_hint = (
         "if the source changed rows that refer to each other in one statement, set DBOPTIONS DEFERREFCONST (the foreign key"
@@ -92,32 +85,18 @@ class PostgresTarget:
 
         Raises DatabaseError, ConnectionLostError, ConflictError and NotFoundError, and ApplyError if the row no longer exists.
         """
+        own_key = group_key(group, home) if key is None else key
+        row = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
+        super().__init__(group, home, table, own_key, row, has_row=has_row, limits=limits)
         self._conninfo = conninfo
-        self._group = group
-        self._home = home
-        self._table = table
-        self._key = group_key(group, home) if key is None else key
-        self._begin = CheckpointRow(begin, None) if isinstance(begin, TrailPosition) else begin
         self._options = options
-        self._limits = limits
         self._update = checkpoint_sql.update_text(table) if table is not None else ""
-        self._gone = Refusal(
-            f"the row of {group.upper()} in checkpoint table {table} no longer exists", CHECKPOINT_GONE
-        )
-        self._has_row = has_row
-        self._file_says: CheckpointRow | None = self._begin
-        self._begins = (ApplyStep("BEGIN"), ApplyStep("SET CONSTRAINTS ALL DEFERRED"))[: 1 + options.defer_constraints]
-        self._commits = self._durable = 0
+        self._begin_steps = _BEGINS[: 1 + options.defer_constraints]
+        self._durable = 0
         self._sent: shapes.Shapes = {}
-        self._begun = self._owed = self._counted = self._has_savepoint = self._altered = False
+        self._altered = False
         self.origin: str | None = None
-        self.found = False
         self._connect()
-
-    @property
-    def key(self) -> int:
-        """The group's key in the checkpoint table."""
-        return self._key
 
     @property
     def database(self) -> str:
@@ -128,10 +107,6 @@ class PostgresTarget:
         """The facts that @GETENV returns for DBENVIRONMENT. Everything sent must be answered first."""
         name, user, version = session.database_facts(self._idle())
         return {"DBNAME": name, "DBUSER": user, "DBVERSION": version}
-
-    @property
-    def confirmed(self) -> int:
-        return self._commits + self._wire.commits
 
     def describe(self, table: TableName) -> TargetTable | None:
         return target_table(self._idle(), table)
@@ -144,29 +119,12 @@ class PostgresTarget:
             self.rollback()
             raise
 
-    def checkpoint(self) -> CheckpointRow | None:
-        if self._table is None:
-            return None
-        return self._tables.read(self._table, self._group, self._key)
-
     def await_appliers(self) -> None:
         """Wait until all appliers of the group's parallel Replicat have ended.
 
         An applier may still commit after its process was killed. Raises ConflictError when an applier does not end.
         """
         applier_session.wait_for_appliers(self._idle(), self._group, self._key, self._program)
-
-    def applied_above(self) -> list[str]:
-        """The transactions that appliers of a parallel Replicat have applied beyond the group's checkpoint row."""
-        row = self.checkpoint()
-        if self._table is None or row is None:
-            return []
-        return self._tables.applied_above(self._table, self._group, self._key, row.csn)
-
-    def move(self, position: TrailPosition) -> None:
-        """Continue from another position of the trail. Transactions already applied are skipped there."""
-        if self._table is not None:
-            self._tables.move(self._table, self._group, self._key, position)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         rows = self._limits.queue_rows
@@ -184,13 +142,7 @@ class PostgresTarget:
             steps = self._maker.steps(batch, first, last, mappings)
         except ApplyError as error:
             return self._refused(Refusal.of(error))
-        self._steps += steps
-        self._rows += last - first
-        self._bytes += int(batch.length[first:last].sum()) if last - first > 1 else int(batch.length[first])
-        limits = self._limits
-        enough = self._rows >= (limits.queue_rows or STREAM_ROWS) or self._bytes >= (limits.queue_bytes or STREAM_BYTES)
-        enough = enough or (limits.queue_batches is not None and len(self._steps) >= limits.queue_batches)
-        return self._push() if enough else None
+        return self._gathered(steps, last - first, batch.size(first, last))
 
     def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
         number = int(batch.table[row])
@@ -208,29 +160,17 @@ class PostgresTarget:
             return self._refused(Refusal.of(error))
         return (self._push() or self._collect()) if self._steps else refusal
 
-    def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
-        """Write the checkpoint row and commit.
-
-        When no step has to be checked for the number of rows it changed, the COMMIT is sent with the rows. Otherwise it
-        is sent after the results have been checked.
-        """
-        counted = any(step.affects is not None for step in self._steps) or self._counted
+    def _last_steps(self, row: CheckpointRow, ids: Sequence[str]) -> Sequence[ApplyStep]:
         last = next((step for step in reversed(self._steps) if step.data is not None or step.values is not None), None)
         literally = last is None or last.data is not None
         touched = self._maker.touched
         if self._table is None:
-            self._steps += shapes.checks(touched, prepared=not literally)
-        else:
-            self._steps += self._position(self._table, row, ids, touched, literally=literally)
-        if not counted:
-            self._steps.append(ApplyStep("COMMIT", commits=True))
-        refusal = self._push()
-        if refusal is None:
-            self._sent = touched
-            self._maker.begin()
-            self._owed, self._begun, self._counted = counted, counted, False
-            self._has_savepoint = self._has_savepoint and counted
-        return refusal
+            return shapes.checks(touched, prepared=not literally)
+        return self._position(self._table, row, ids, touched, literally=literally)
+
+    def _next_group(self) -> None:
+        self._sent = self._maker.touched
+        self._maker.begin()
 
     def _position(
         self, table: TableName, row: CheckpointRow, ids: Sequence[str], touched: shapes.Shapes, *, literally: bool
@@ -278,23 +218,16 @@ class PostgresTarget:
         if not self._wire.in_transaction:
             self._wire.forget()
 
-    def await_answers(self) -> Refusal | None:
-        refusal = (self._push() if self._steps else None) or self._collect()
-        if refusal is None and self._owed:
-            self._owed = self._begun = self._has_savepoint = False
-            refusal = self._refused(self._wire.send([ApplyStep("COMMIT", commits=True)])) or self._collect()
-        return refusal
-
     def set_savepoint(self) -> Refusal | None:
         refusal = self.await_answers()
         if refusal is not None:
             return refusal
-        steps = [] if self._begun else list(self._begins)
+        steps = [] if self._begun else list(self._begin_steps)
         self._altered = self._altered and self._begun
         if self._has_savepoint:
-            steps.append(ApplyStep(f"RELEASE SAVEPOINT {_SAVEPOINT}"))
+            steps.append(ApplyStep(f"RELEASE SAVEPOINT {SAVEPOINT}"))
         self._begun = self._has_savepoint = True
-        return self._wire.send([*steps, ApplyStep(f"SAVEPOINT {_SAVEPOINT}")]) or self._collect()
+        return self._wire.send([*steps, ApplyStep(f"SAVEPOINT {SAVEPOINT}")]) or self._collect()
 
     def rollback_to_savepoint(self) -> bool:
         self._forget()
@@ -303,7 +236,7 @@ class PostgresTarget:
             self.rollback()
             return False
         self._begun, self._owed = True, False
-        refusal = self._wire.run(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+        refusal = self._wire.run(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
         if refusal is not None:
             self.rollback()
             return False
@@ -320,7 +253,7 @@ class PostgresTarget:
         finally:
             if self._wire.in_transaction:
                 self._wire.run("ROLLBACK")
-            self._begun = self._owed = self._counted = self._has_savepoint = False
+            self._no_transaction()
         if self._altered:
             self._altered = False
             self.forget_tables()
@@ -329,7 +262,7 @@ class PostgresTarget:
 
     def _require_same_altered(self) -> None:
         """Do what ``_require_same`` does while tables still are as this transaction has altered them."""
-        to_savepoint = f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}"
+        to_savepoint = f"ROLLBACK TO SAVEPOINT {SAVEPOINT}"
         if self._doubted and self._has_savepoint and self._wire.in_transaction and self._wire.run(to_savepoint) is None:
             self._require_same()
         self._doubted = False
@@ -359,18 +292,8 @@ class PostgresTarget:
             session.execute(self._idle(), _DURABLE)
         self._durable = confirmed
 
-    def reconnect(self) -> None:
-        """Close the connection and open a new one. Raises DatabaseError, ConnectionLostError, ConflictError."""
-        self._commits = self.confirmed
-        self.close()
-        self._connect()
-
     def close(self) -> None:
         self._connection.close()
-
-    @property
-    def _program(self) -> str:
-        return f"ggshell replicat {self._group.upper()}"
 
     @property
     def _origin_name(self) -> str:
@@ -388,7 +311,8 @@ class PostgresTarget:
         self._maker = StepMaker(self._limits.batch_rows or MOST_ROWS)
         self._doubted, self._sent = False, {}
         self._forget()
-        self._begun = self._owed = self._counted = self._has_savepoint = self._altered = False
+        self._no_transaction()
+        self._altered = False
         try:
             self._prepare_session()
             if self._table is not None:
@@ -396,17 +320,6 @@ class PostgresTarget:
         except BaseException:
             self._connection.close()
             raise
-
-    def _require_tables(self, table: TableName) -> None:
-        """Raise NotFoundError unless the tables for the position exist. All results must have arrived."""
-        self._tables.require(table)
-
-    def _prepare_row(self, table: TableName) -> None:
-        self._require_tables(table)
-        if self._has_row and self._tables.read(table, self._group, self._key) is None:
-            raise row_gone(self._group, table, self._file_says)
-        self.found = not self._tables.insert(table, self._group, self._key, self._begin, self._home)
-        self._has_row, self._file_says = True, None
 
     def _prepare_session(self) -> None:
         connection = self._connection
@@ -447,48 +360,19 @@ class PostgresTarget:
 
     @property
     def _tables(self) -> PostgresCheckpointTables:
-        """The checkpoint tables. All results must have arrived."""
         return PostgresCheckpointTables(self._idle())
 
-    def _forget(self) -> None:
-        self._steps: list[ApplyStep] = []
-        self._rows = self._bytes = 0
+    def _started(self) -> None:
+        self._altered = False
 
-    def _push(self) -> Refusal | None:
-        """Send the collected steps after taking the results of the previous ones."""
-        refusal = self._collect()
-        if refusal is not None:
-            return refusal
-        steps: list[ApplyStep] = []
-        if self._owed:
-            steps.append(ApplyStep("COMMIT", commits=True))
-            self._begun = self._owed = self._has_savepoint = False
-        if not self._begun:
-            steps += self._begins
-            self._begun, self._altered = True, False
-        self._counted = self._counted or any(step.affects is not None for step in self._steps)
-        steps += self._steps
-        self._forget()
-        return self._refused(self._wire.send(steps))
-
-    def _collect(self) -> Refusal | None:
-        return self._refused(self._wire.collect())
-
-    def _refused(self, refusal: Refusal | None) -> Refusal | None:
-        if refusal is None:
-            return None
+    def _doubt(self, refused: Refusal) -> None:
         self._doubted = True
-        if refusal.state == shapes.TABLE_CHANGED:
+        if refused.state == shapes.TABLE_CHANGED:
             self.rollback()
             raise shapes.changed(", ".join(sorted({**self._sent, **self._maker.touched})))
-        if refusal.state == CHECKPOINT_GONE:
-            self.rollback()
-            if self._table is not None:
-                self._require_tables(self._table)
-            raise row_gone(self._group, self._table)
-        return refusal
 
 
+_BEGINS: Final = (ApplyStep("BEGIN"), ApplyStep("SET CONSTRAINTS ALL DEFERRED"))
 _DURABLE = """DO $$ BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);
   PERFORM pg_logical_emit_message(true, 'ggs.durable', '');

@@ -44,7 +44,7 @@ class BatchSpan(NamedTuple):
     @property
     def size(self) -> int:
         """The size of its rows in bytes."""
-        return int(self.batch.length[self.first : self.last].sum())
+        return self.batch.size(self.first, self.last)
 
 
 class AnsweredOperation(NamedTuple):
