@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ggshell.demo import mariadb_demo
+from ggshell.demo.aliases import store_logins
 from ggshell.demo.processes import end_processes
-from ggshell.demo.servers import ADMIN_PASSWORD, NAMES, DemoServers, exists, open_servers
+from ggshell.demo.servers import NAMES, DemoServers, exists, open_servers
 from ggshell.errors import GgsError, NotFoundError, StateError
 from ggshell.plurals import counted
 
@@ -98,15 +99,7 @@ def store_aliases(servers: DemoServers, root: Path | None = None, names: Sequenc
 
     ``root``: the home, by default that of the servers.
     """
-    from ggshell.home.credential import CredentialStore
-    from ggshell.home.home import Home
-
-    home = Home(root or servers.home)
-    home.ensure()
-    store = CredentialStore(home)
-    known = {entry.alias for entry in store.entries()} if store.exists else set()
-    for name in names:
-        store.add(name, servers.login(name), ADMIN_PASSWORD, replace=name in known)
+    store_logins(root or servers.home, {name: servers.login(name) for name in names})
 
 
 def _up(home: Path, options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ggshell.demo.aliases import store_logins
 from ggshell.demo.mariadb_server import MariadbServer, find_binaries
 from ggshell.demo.servers import ADMIN, ADMIN_PASSWORD, free_ports, reachable, short_folder
 from ggshell.errors import StoreError
@@ -60,7 +61,7 @@ class MariadbDemo:
         if not self._run(f"SELECT 1 FROM {DATABASE}.customers LIMIT 1"):
             for statement in _ROWS:
                 self._run(statement.format(seed=seed))
-        self._store_alias()
+        store_logins(self.home, {ALIAS: self.login})
 
     def rows(self) -> dict[str, int]:
         """The number of rows of each table."""
@@ -82,16 +83,6 @@ class MariadbDemo:
         ):
             cursor.execute(statement)
             return list(cursor.fetchall())
-
-    def _store_alias(self) -> None:
-        from ggshell.home.credential import CredentialStore
-        from ggshell.home.home import Home
-
-        home = Home(self.home)
-        home.ensure()
-        store = CredentialStore(home)
-        known = {entry.alias for entry in store.entries()} if store.exists else set()
-        store.add(ALIAS, self.login, ADMIN_PASSWORD, replace=ALIAS in known)
 
 
 def exists(home: Path) -> bool:
