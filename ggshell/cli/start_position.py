@@ -45,11 +45,16 @@ def position_of(session: Session, found: View, asked: StartPosition) -> TrailPos
 
     Raises UsageError for a group that does not read a trail.
     """
+    return asked.position(*_trail_and_position(session, found))
+
+
+def _trail_and_position(session: Session, found: View) -> tuple[TrailName, TrailPosition]:
+    """The trail that a group reads, and its position there. Raises UsageError if it does not read a trail."""
     read = found.checkpoint.read
     if read.source is not SourceType.TRAIL:
         raise UsageError(f"DRYRUN shows what a reader of a trail would skip; {found.name} does not read a trail.")
     present = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
-    return asked.position(TrailName.parse(read.trail, session.home.root), present)
+    return TrailName.parse(read.trail, session.home.root), present
 
 
 def skipped_by_id(found: View, asked: StartPosition) -> list[str]:
@@ -96,15 +101,12 @@ def told(session: Session, found: View, place: TrailPosition, asked: StartPositi
     """Describe what continuing at a position would skip or apply again."""
     from ggshell.trail.positions import span_between
 
-    read = found.checkpoint.read
-    if read.source is not SourceType.TRAIL:
-        raise UsageError(f"DRYRUN shows what a reader of a trail would skip; {found.name} does not read a trail.")
-    present = read.current if isinstance(read.current, TrailPosition) else TrailPosition(0, 0)
-    name = TrailName.parse(read.trail, session.home.root)
+    name, present = _trail_and_position(session, found)
+    trail = found.checkpoint.read.trail
     low, high = sorted((present, place))
     span = span_between(name, low, high)
-    lines = [f"{found.name} is at {present} of {read.trail}, and would continue at {place}."]
-    beyond = beyond_text(asked, name, read.trail) if asked is not None else ""
+    lines = [f"{found.name} is at {present} of {trail}, and would continue at {place}."]
+    beyond = beyond_text(asked, name, trail) if asked is not None else ""
     if beyond:
         some = f"{_many(span)} of the trail would be skipped: {_ends(span)}." if span.transactions else ""
         return [*lines, *([some] if some else []), beyond]

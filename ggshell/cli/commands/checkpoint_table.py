@@ -28,10 +28,11 @@ def default_table(session: Session) -> TableName | None:
     from ggshell.parameters.loading import load_globals
 
     text = load_globals(session.home.globals).checkpoint_table
-    return _parse(text) if text else None
+    return parsed_table(text) if text else None
 
 
-def _parse(text: str) -> TableName:
+def parsed_table(text: str) -> TableName:
+    """The name of a table in a statement. Raises UsageError if it is not valid."""
     try:
         return TableName.parse(text)
     except ValueError as error:
@@ -39,7 +40,7 @@ def _parse(text: str) -> TableName:
 
 
 def _table(session: Session, text: str) -> TableName:
-    found = _parse(text) if text else default_table(session)
+    found = parsed_table(text) if text else default_table(session)
     if found is None:
         raise UsageError(
             "Missing checkpoint table specification.", hint="specify one, or add CHECKPOINTTABLE to GLOBALS"
@@ -108,7 +109,7 @@ def _users(session: Session, table: TableName) -> list[View]:
 
 
 def _parse_or_none(text: object) -> TableName | None:
-    return _parse(str(text)) if text else None
+    return parsed_table(str(text)) if text else None
 
 
 def _require_idle(table: TableName, running: list[str], what: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
-from ggshell.cli.commands.checkpoint_table import default_table
+from ggshell.cli.commands.checkpoint_table import default_table, parsed_table
 from ggshell.cli.groups import REPLICAT, View, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.replicat_rows import MOST_THREADS, folder_target, row_names
@@ -56,7 +56,7 @@ def add_replicat(
     require_new(session.home, GroupKind.REPLICAT, group_name)
     if nodbcheckpoint and checkpointtable:
         raise UsageError("NODBCHECKPOINT cannot be used with CHECKPOINTTABLE.", hint="specify only one of them")
-    table = None if nodbcheckpoint else _table(checkpointtable) if checkpointtable else default_table(session)
+    table = None if nodbcheckpoint else parsed_table(checkpointtable) if checkpointtable else default_table(session)
     if table is None and not nodbcheckpoint:
         raise UsageError(
             "Missing checkpoint table specification.",
@@ -209,13 +209,6 @@ def _kind(group: str, table: TableName | None, *, parallel: bool, coordinated: t
         )
     threads = coordinated[1] if isinstance(coordinated, tuple) else MOST_THREADS
     return GroupOptions(replicat_kind=ReplicatKind.COORDINATED, maxthreads=threads)
-
-
-def _table(text: str) -> TableName:
-    try:
-        return TableName.parse(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 @command("DELETE REPLICAT")
