@@ -13,7 +13,7 @@ from ggshell.home.process_file import ProcessState
 from ggshell.monitoring.group_lag import since
 from ggshell.parameters.process_profiles import GROUP_SETTINGS
 from ggshell.parameters.redacted_file import redacted_lines
-from ggshell.service.answers import Object, Said, utc_text
+from ggshell.service.answers import Answer, Object, Said, collection, status_item, utc_text
 from ggshell.service.call import Call
 from ggshell.service.group_responses import (
     CheckpointPlace,
@@ -46,6 +46,12 @@ def entries(call: Call, kinds: Kinds) -> list[tuple[str, str]]:
             call.said.append(Said(error.code, f"{entry.type} {entry.group}: {error.located}", "WARNING", error.hint))
         found.append((entry.group, status))
     return found
+
+
+def listed(call: Call, base: str, kinds: Kinds) -> Answer:
+    """Answer with the groups of some kinds and their status. ``base``: the path of the collection."""
+    address = call.url(base)
+    return Answer(collection(status_item(address, name, status) for name, status in entries(call, kinds)))
 
 
 def find_group(call: Call, kinds: Kinds, name: str) -> View:

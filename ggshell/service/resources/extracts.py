@@ -13,7 +13,7 @@ from ggshell.errors import GgsError, UsageError
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, collection, status_item
+from ggshell.service.answers import Answer, Object
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described, lines_of
 from ggshell.service.call import Call
@@ -21,8 +21,8 @@ from ggshell.service.group_commands import GroupCommand, send
 from ggshell.service.group_facts import (
     begin_field,
     credentials_of,
-    entries,
     find_group,
+    listed,
     parameter_text,
     settings_of,
     status_text,
@@ -92,8 +92,7 @@ class ExtractBody(GroupBody):
 
 @resource("GET", _BASE, role=Role.USER, summary="List the Extracts", returns=StatusItems)
 def list_extracts(call: Call) -> Answer:
-    base = call.url(_BASE)
-    return Answer(collection(status_item(base, name, status) for name, status in entries(call, EXTRACT)))
+    return listed(call, _BASE, EXTRACT)
 
 
 @resource("GET", f"{_BASE}/{{extract}}", role=Role.USER, summary="Show an Extract", returns=Extract)

@@ -10,7 +10,7 @@ from ggshell.errors import NotFoundError, StateError, UsageError
 from ggshell.home.checkpoint import GroupKind, ReplicatKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, Said, collection, status_item
+from ggshell.service.answers import Answer, Object, Said
 from ggshell.service.begins import begin_options, moved_options
 from ggshell.service.bodies import Alias, Body, GroupBody, described
 from ggshell.service.call import Call
@@ -18,8 +18,8 @@ from ggshell.service.group_commands import GroupCommand, send
 from ggshell.service.group_facts import (
     begin_field,
     credentials_of,
-    entries,
     find_group,
+    listed,
     parameter_text,
     replicat_mode,
     status_text,
@@ -69,8 +69,7 @@ class ReplicatBody(GroupBody):
 
 @resource("GET", _BASE, role=Role.USER, summary="List the Replicats", returns=StatusItems)
 def list_replicats(call: Call) -> Answer:
-    base = call.url(_BASE)
-    return Answer(collection(status_item(base, name, status) for name, status in entries(call, REPLICAT)))
+    return listed(call, _BASE, REPLICAT)
 
 
 @resource("GET", f"{_BASE}/{{replicat}}", role=Role.USER, summary="Show a Replicat", returns=Replicat)

@@ -10,13 +10,13 @@ from ggshell.errors import UsageError
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.service import group_changes
-from ggshell.service.answers import Answer, Object, Said, collection, status_item
+from ggshell.service.answers import Answer, Object, Said
 from ggshell.service.call import Call
 from ggshell.service.group_facts import (
     begin_field,
     checkpoint_fields,
-    entries,
     find_group,
+    listed,
     settings_of,
     status_fields,
     status_text,
@@ -37,8 +37,7 @@ _ONE: Final = f"{_BASE}/{{path}}"
 
 @resource("GET", _BASE, role=Role.USER, summary="List the distribution paths", returns=StatusItems)
 def list_paths(call: Call) -> Answer:
-    base = call.url(_BASE)
-    return Answer(collection(status_item(base, name, status) for name, status in entries(call, PATH)))
+    return listed(call, _BASE, PATH)
 
 
 @resource("GET", _ONE, role=Role.USER, summary="Show a distribution path", returns=DistPath)
