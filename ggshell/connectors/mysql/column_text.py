@@ -12,6 +12,7 @@ from ggshell.connectors.mysql.binlog.cells import Cells
 from ggshell.connectors.mysql.binlog.numbers import float_cells
 from ggshell.connectors.mysql.binlog.strings import shape_text
 from ggshell.connectors.mysql.binlog.table_map import GEOMETRIES
+from ggshell.connectors.mysql.literals import BINARIES
 from ggshell.connectors.mysql.session import execute, quote_name, translated
 from ggshell.types import TableName
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 _TEXT_TYPES: Final = frozenset({"enum", "set"})
-_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _SHAPES: Final = frozenset({*GEOMETRIES, "geomcollection"})
 
 
@@ -33,12 +33,14 @@ class SourceColumn(NamedTuple):
 
     @property
     def expression(self) -> str:
-        """What to select, so that the result is the text of the log, or can be turned into it."""
+        """What to select, so that ``cells`` can turn the result into the text of the log.
+
+        A value that may be long is selected as it is: a function of the server returns NULL for a result that is longer than
+        its ``max_allowed_packet``.
+        """
         name = quote_name(self.name)
         if self.kind == "bit":
             return f"LPAD(BIN({name}), {self.type.partition('(')[2].rstrip(')')}, '0')"
-        if self.kind in _BYTES:
-            return f"CONCAT(CHAR(92, 120 USING utf8mb4), LOWER(HEX({name})))"
         return f"{name} + 0e0" if self.kind in ("float", "double") else name
 
     def text(self, value: bytes | None) -> bytes | None:
@@ -49,6 +51,8 @@ class SourceColumn(NamedTuple):
         if self.kind in ("float", "double"):
             found = np.array([float(value) for value in values], dtype=np.float64)
             return float_cells(found.astype(np.float32) if self.kind == "float" else found)
+        if self.kind in BINARIES:
+            return Cells.of([b"\\x" + value.hex().encode() for value in values])
         return Cells.of([shape_text(value) for value in values] if self.kind in _SHAPES else values)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli.shell import Shell
 from mariadb_home import MariadbHome
+from mariadb_servers import execute
 
 
 @pytest.fixture
@@ -21,3 +22,13 @@ def capture(tmp_path: Path, mariadb: str) -> Iterator[MariadbHome]:
     found = MariadbHome(tmp_path, mariadb)
     yield found
     found.close()
+
+
+@pytest.fixture
+def small_packets(mariadb: str) -> Iterator[int]:
+    """The size of the longest result of the server's functions, which is low for this test."""
+    ((usual,),) = execute(mariadb, "SELECT @@GLOBAL.max_allowed_packet")
+    size = 1 << 15
+    execute(mariadb, f"SET GLOBAL max_allowed_packet = {size}")
+    yield size
+    execute(mariadb, f"SET GLOBAL max_allowed_packet = {usual}")

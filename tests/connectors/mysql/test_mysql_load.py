@@ -73,3 +73,15 @@ def test_the_csn_of_a_snapshot_is_before_the_next_transaction(mariadb: str) -> N
         assert snapshot.csn.value & 0xFFFFFFFF == int(position) - 1
         (table,) = snapshot.tables([f"{schema_of(mariadb)}.*"], lambda _: True, lambda _: ())
         assert sum(len(batch) for batch in snapshot.read(1, table)) == 1
+
+
+def test_a_value_is_loaded_whole_if_its_digits_exceed_max_allowed_packet(mariadb: str, small_packets: int) -> None:
+    """Regression: the server returned NULL for the digits of such a value, and the load had NULL."""
+    size = small_packets * 3 // 4
+    execute(
+        mariadb,
+        "CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB NOT NULL, c LONGTEXT CHARACTER SET latin1)",
+        f"INSERT INTO t VALUES (1, REPEAT(X'00FF', {size // 2}), REPEAT(X'E9', {size}))",
+    )
+    (row,) = _loaded(mariadb, "t").values()
+    assert row == {"id": b"1", "b": b"\\x" + b"00ff" * (size // 2), "c": "é".encode() * size}
