@@ -14,6 +14,7 @@ from ggshell.connectors.mysql.session import connect, execute, quote_name
 from ggshell.connectors.mysql.statements import quote_table
 from ggshell.errors import GgsError, NotFoundError, StateError
 from ggshell.pipeline.compare.portable import (
+    DIGESTED,
     FLOAT_LIMIT,
     FLOAT_SCALE,
     HASH_DIGITS,
@@ -48,7 +49,7 @@ _FAMILIES: Final = {
 _COLUMNS: Final = """
 SELECT c.COLUMN_NAME, LOWER(c.DATA_TYPE), LOWER(c.COLUMN_TYPE), COALESCE(c.GENERATION_EXPRESSION, ''), s.SEQ_IN_INDEX
   FROM information_schema.COLUMNS c LEFT JOIN information_schema.STATISTICS s ON s.TABLE_SCHEMA = c.TABLE_SCHEMA
-   AND s.TABLE_NAME = c.TABLE_NAME AND s.COLUMN_NAME = c.COLUMN_NAME AND s.INDEX_NAME = 'PRIMARY'
+   AND BINARY s.TABLE_NAME = BINARY c.TABLE_NAME AND s.COLUMN_NAME = c.COLUMN_NAME AND s.INDEX_NAME = 'PRIMARY'
  WHERE c.TABLE_SCHEMA = %s AND c.TABLE_NAME = %s ORDER BY c.ORDINAL_POSITION"""
 _OWN_TEXTS: Final = frozenset({Family.FLOAT, Family.DOCUMENT})
 """Families whose portable text is not exact."""
@@ -58,6 +59,10 @@ _HEARTBEATS: Final = ("local_database", "remote_database", *INCOMING, *OUTGOING)
 _FIND: Final = """
 SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS WHERE LOWER(COLUMN_NAME) IN %s
  GROUP BY TABLE_SCHEMA, TABLE_NAME HAVING COUNT(*) = %s"""
+
+
+_TOO_LONG: Final = "a binary value whose digits are longer than max_allowed_packet"
+"""What is shown in place of such a value if it is compared with a text. The rows are reported as different."""
 
 
 class MysqlColumn(NamedTuple):
@@ -119,12 +124,7 @@ class MysqlComparison(NamedTuple):
         own = {column.name: column for column in self.columns(table).columns}
         families = {name: common(family, other.families[name]) for name, family in columns.families.items()}
         alike = isinstance(columns, MysqlColumns) and isinstance(other, MysqlColumns)
-        found = [
-            PortableColumn(
-                name, _own_text(own[name]) if alike and family in _OWN_TEXTS else _text(own[name], family), family
-            )
-            for name, family in families.items()
-        ]
+        found = [_portable(own[name], family, alike=alike) for name, family in families.items()]
         rows = quote_table(table).replace("%", "%%")
         return PortableSide(_Dialect(self.connection, self.login), rows, found, columns.key_names)
 
@@ -135,6 +135,25 @@ class MysqlComparison(NamedTuple):
         if any(not isinstance(each.columns, MysqlColumns) and each.differences for each in found):
             raise StateError("REPAIR requires a source of the same kind", hint="run COMPARE without REPAIR")
         return script([(each.target, each.columns, each.differences) for each in found], when, replicated=replicated)
+
+
+def _portable(column: MysqlColumn, family: Family, *, alike: bool) -> PortableColumn:
+    """``alike``: the value is compared with one of the same kind of database."""
+    text = _own_text(column) if alike and family in _OWN_TEXTS else _text(column, family)
+    return PortableColumn(column.name, text, family, _digest(column, family, text) if family in DIGESTED else "")
+
+
+def _digest(column: MysqlColumn, family: Family, text: str) -> str:
+    """The MD5 of a value. It differs from that of any other value, and is not NULL, if the text is too long for the server."""
+    if column.family is Family.BYTES and family is not Family.BYTES:
+        name = quote_name(column.name).replace("%", "%%")
+        return f"COALESCE(MD5({_digits(name)}), MD5({name}))"
+    return f"MD5({text})"
+
+
+def _digits(name: str) -> str:
+    """A binary value as text; NULL if this is longer than the server's ``max_allowed_packet``."""
+    return f"CONCAT(CHAR(92, 120 USING utf8mb4), LOWER(HEX({name})))"
 
 
 def _own_text(column: MysqlColumn) -> str:
@@ -156,7 +175,7 @@ def _text(column: MysqlColumn, family: Family) -> str:
         case Family.BITS:
             return f"LPAD(BIN({name}), {column.type.partition('(')[2].rstrip(')')}, '0')"
         case Family.BYTES:
-            return f"LOWER(HEX({name}))"
+            return name  # the digits of the value may be longer than max_allowed_packet: ``_Dialect.ask`` makes them
         case Family.DATE:
             return f"DATE_FORMAT({name}, '%%Y-%%m-%%d')"
         case Family.TIME | Family.DURATION:
@@ -164,9 +183,9 @@ def _text(column: MysqlColumn, family: Family) -> str:
         case Family.MOMENT:
             return f"DATE_FORMAT({name}, '%%Y-%%m-%%d %%H:%%i:%%s.%%f')"
         case Family.DOCUMENT:
-            return f"JSON_LOOSE({name})"
+            return f"COALESCE(JSON_LOOSE({name}), CONVERT({name} USING utf8mb4))"
         case _ if column.family is Family.BYTES:
-            return f"CONCAT(CHAR(92, 120 USING utf8mb4), LOWER(HEX({name})))"
+            return f"IF({name} IS NULL, NULL, COALESCE({_digits(name)}, '{_TOO_LONG}'))"
         case _:
             return f"CONVERT({name} USING utf8mb4)"
 
@@ -182,14 +201,18 @@ class _Dialect:
         self._login = login
 
     def ask(self, query: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
-        return execute(self._connection, query, list(values))
+        """Run a query; binary values become hexadecimal digits."""
+        rows = execute(self._connection, query, list(values))
+        return [tuple(each.hex() if isinstance(each, bytes) else each for each in row) for row in rows]
 
     def cancel(self) -> None:
         with suppress(GgsError), connect(self._login) as beside:  # the server is gone, so nothing runs any more
             execute(beside, f"KILL QUERY {int(self._connection.thread_id())}")  # type: ignore[no-untyped-call]
 
-    def row(self, texts: Sequence[str]) -> str:
-        parts = [f"COALESCE(CONCAT(CHAR_LENGTH({text}), ':', {text}), '~')" for text in texts]
+    def row(self, columns: Sequence[PortableColumn]) -> str:
+        parts = [each.digest or f"CONCAT(CHAR_LENGTH({each.text}), ':', {each.text})" for each in columns]
+        parts = [f"COALESCE({part}, '~')" for part in parts]
+        # With digests, this text is shorter than its expression. So it is not NULL: the server has accepted the query.
         return f"CONCAT({', '.join(parts)})"
 
     def hash(self, text: str) -> str:
@@ -201,7 +224,8 @@ class _Dialect:
     def ordered(self, column: PortableColumn) -> str:
         if column.family is Family.INTEGER:
             return f"CAST({column.text} AS DECIMAL(20))"
-        return f"CONVERT({column.text} USING utf8mb4) COLLATE utf8mb4_nopad_bin"
+        text = f"LOWER(HEX({column.text}))" if column.family is Family.BYTES else column.text
+        return f"CONVERT({text} USING utf8mb4) COLLATE utf8mb4_nopad_bin"
 
     def mark(self, column: PortableColumn) -> str:
         return "CAST(%s AS DECIMAL(20))" if column.family is Family.INTEGER else "%s"

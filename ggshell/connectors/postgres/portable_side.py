@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ggshell.connectors.postgres.compare_connection import CompareConnection
 from ggshell.connectors.postgres.compared_columns import ComparedColumn, family_of
 from ggshell.pipeline.compare.portable import (
+    DIGESTED,
     FLOAT_LIMIT,
     FLOAT_SCALE,
     HASH_DIGITS,
@@ -32,9 +33,15 @@ def portable_side(
 ) -> PortableSide:
     """``columns``: those of this table; ``families``: the names to compare, with the common families."""
     own = {column.name: column for column in columns}
-    found = [PortableColumn(name, _text(own[name], family), family) for name, family in families.items()]
+    found = [_portable(own[name], family) for name, family in families.items()]
     rows = f"{'' if partitioned else 'ONLY '}{quote_table(table).replace('%', '%%')}"
     return PortableSide(_Dialect(connection), rows, found, key)
+
+
+def _portable(column: ComparedColumn, family: Family) -> PortableColumn:
+    text = _text(column, family)
+    hashed = quote(column.name).replace("%", "%%") if family is Family.BYTES else text
+    return PortableColumn(column.name, text, family, f"md5({hashed})" if family in DIGESTED else "")
 
 
 def _text(column: ComparedColumn, family: Family) -> str:
@@ -69,8 +76,9 @@ def _text(column: ComparedColumn, family: Family) -> str:
 
 
 class _Dialect(CompareConnection):
-    def row(self, texts: Sequence[str]) -> str:
-        parts = [f"coalesce(char_length({text}) || ':' || {text}, '~')" for text in texts]
+    def row(self, columns: Sequence[PortableColumn]) -> str:
+        parts = [each.digest or f"char_length({each.text}) || ':' || {each.text}" for each in columns]
+        parts = [f"coalesce({part}, '~')" for part in parts]
         return f"concat({', '.join(parts)})"
 
     def hash(self, text: str) -> str:

@@ -1,7 +1,8 @@
 """Comparison of tables in databases of different kinds: forms of values and sums that every kind computes alike.
 
 Each value becomes a text by its family, which both sides agree on. A row is the list of these texts with their lengths, and its
-hash the first 60 bits of the MD5 of that. Keys are ordered as texts by code point, integers as numbers.
+hash the first 60 bits of the MD5 of that. In the list, the MD5 of a value stands for one that may be long (``DIGESTED``). Keys
+are ordered as texts by code point, integers as numbers.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Family(StrEnum):
     TEXT = "text"
 
 
+DIGESTED: Final = frozenset({Family.BYTES, Family.DOCUMENT, Family.TEXT})
+"""Families of values that may be long. A database may limit the length of a row's text, but hashes a value of any length."""
 _NUMBERS: Final = (Family.TRUTH, Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 """Each can be compared with the following ones."""
 
@@ -57,22 +60,27 @@ def common(mine: Family, theirs: Family) -> Family:
 
 
 class PortableColumn(NamedTuple):
-    """A compared column: its name, the expression of its text, and its family."""
+    """A compared column: its name, the expression of its text, and its family.
+
+    ``digest``: the expression of the MD5 of a value, if the family is one of ``DIGESTED``: of the bytes of a binary value, and
+    of the text of another one in UTF-8.
+    """
 
     name: str
     text: str
     family: Family
+    digest: str = ""
 
 
 class Dialect(SideConnection, Protocol):
     """How a database writes what a comparison asks. Expressions are SQL; percent signs in them are doubled."""
 
-    def row(self, texts: Sequence[str]) -> str:
-        """The text of a row: each text with its length before it, and a mark for NULL."""
+    def row(self, columns: Sequence[PortableColumn]) -> str:
+        """The text of a row: each digest, or each text with its length before it, and a mark for NULL."""
         ...
 
     def hash(self, text: str) -> str:
-        """The hash of a text as an integer."""
+        """The hash of a text as an integer; never NULL."""
         ...
 
     def total(self, number: str) -> str:
@@ -97,7 +105,7 @@ class PortableSide(SqlTableSide):
     def __init__(self, dialect: Dialect, table: str, columns: Sequence[PortableColumn], key: Sequence[str]) -> None:
         texts = [column.text for column in columns]
         by_name: Mapping[str, PortableColumn] = {column.name: column for column in columns}
-        row = dialect.row(texts)
+        row = dialect.row(columns)
         row_hash = dialect.hash(row)
         keys = [by_name[name] for name in key] or [_HASH]
         expressions = SideExpressions(
@@ -108,7 +116,7 @@ class PortableSide(SqlTableSide):
             key=[dialect.ordered(column) for column in keys] if key else [row_hash],
             key_texts=[column.text for column in keys] if key else [row_hash],
             marks=", ".join(map(dialect.mark, keys)),
-            bucketed=dialect.hash(dialect.row([column.text for column in keys])) if key else row_hash,
+            bucketed=dialect.hash(dialect.row(keys)) if key else row_hash,
             keyed=bool(key),
         )
         super().__init__(dialect, expressions)

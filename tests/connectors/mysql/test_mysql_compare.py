@@ -128,6 +128,88 @@ def test_tables_without_a_key_and_with_keys_of_text_are_compared(north: str, mar
         assert (extra.source, extra.target) == (None, ("x", "1"))
 
 
+@pytest.fixture
+def long_values(north: str, mariadb: str, small_packets: int) -> Iterator[Any]:
+    """Equal rows with values whose texts exceed max_allowed_packet: in PostgreSQL, and in two tables of MariaDB."""
+    size = small_packets * 3 // 4
+    with connect(north) as here, closing(connect_mariadb(mariadb)) as there:
+        here.execute("CREATE TABLE one (id int PRIMARY KEY, b bytea, c text, d text, e text)")
+        here.execute(
+            "INSERT INTO one SELECT 1, decode(repeat('00ff', %s), 'hex'), repeat('é', %s), repeat('d', %s), e"
+            " FROM (SELECT '\\x' || repeat('ee', %s) AS e) x",
+            [size // 2, size // 2, size, size],
+        )
+        for table in ("one", "two"):
+            execute(
+                mariadb,
+                f"CREATE TABLE {table} (id int PRIMARY KEY, b longblob, c longtext, d longtext, e longblob)",
+                f"INSERT INTO {table} VALUES (1, REPEAT(X'00FF', {size // 2}), REPEAT('é', {size // 2}),"
+                f" REPEAT('d', {size}), REPEAT(X'EE', {size}))",
+            )
+        yield PostgresComparison(here), MysqlComparison(there, mariadb)
+
+
+@pytest.mark.parametrize("column", ["b", "c", "d"])
+def test_values_longer_than_max_allowed_packet_are_compared(
+    long_values: tuple[PostgresComparison, MysqlComparison], column: str
+) -> None:
+    """Regression: the text of such a row was NULL, which the sum of a range ignores."""
+    here, there = long_values
+    execute(there.login, "UPDATE one SET e = ''", "UPDATE two SET e = ''")
+    here.connection.execute("UPDATE one SET e = '\\x'")
+    schema = schema_of(there.login)
+    own = TableName(schema, "one"), TableName(schema, "two")
+    others = TableName("public", "one"), TableName(schema, "two")
+    with closing(connect_mariadb(there.login)) as beside:
+        pairs = [((MysqlComparison(beside, there.login), there), own), ((here, there), others)]
+        assert [_compared(databases, [names]).differences for databases, names in pairs] == [(), ()]
+        execute(there.login, f"UPDATE two SET {column} = CONCAT('x', SUBSTR({column}, 2))")
+        for databases, names in pairs:
+            (found,) = _compared(databases, [names]).differences
+            rows = zip("ibcde", found.source or (), found.target or (), strict=True)
+            different = {name: (source, target) for name, source, target in rows if source != target}
+            assert list(different) == [column]
+            assert None not in different[column]
+
+
+def test_a_long_binary_value_differs_from_its_digits_as_a_text(
+    long_values: tuple[PostgresComparison, MysqlComparison],
+) -> None:
+    """The server cannot make the digits, and no value counts as equal that was not compared."""
+    here, there = long_values
+    pair = TableName("public", "one"), TableName(schema_of(there.login), "one")
+    (found,) = _compared((here, there), [pair]).differences
+    assert found.target is not None
+    assert found.target[4] == "a binary value whose digits are longer than max_allowed_packet"
+
+
+def test_tables_whose_names_differ_in_case_are_different_tables(mariadb: str) -> None:
+    execute(
+        mariadb,
+        "CREATE TABLE tab (a int PRIMARY KEY, b int)",
+        "CREATE TABLE TAB (a int, b int PRIMARY KEY)",
+        "CREATE TABLE Tab (a int, b int, PRIMARY KEY (b, a))",
+    )
+    with closing(connect_mariadb(mariadb)) as connection:
+        side = MysqlComparison(connection, mariadb)
+        found = {name: side.columns(TableName(schema_of(mariadb), name)) for name in ("tab", "TAB", "Tab")}
+    assert {name: (each.names, each.key_names) for name, each in found.items()} == {
+        "tab": (("a", "b"), ("a",)),
+        "TAB": (("a", "b"), ("b",)),
+        "Tab": (("a", "b"), ("b", "a")),
+    }
+
+
+def test_a_text_that_is_not_a_document_differs_from_null(north: str, mariadb: str) -> None:
+    with connect(north) as here, closing(connect_mariadb(mariadb)) as there:
+        here.execute("CREATE TABLE doc (id int PRIMARY KEY, d jsonb)")
+        here.execute("INSERT INTO doc VALUES (1, NULL)")
+        execute(mariadb, "CREATE TABLE doc (id int PRIMARY KEY, d longtext)", "INSERT INTO doc VALUES (1, 'none')")
+        pair = TableName("public", "doc"), TableName(schema_of(mariadb), "doc")
+        (found,) = _compared((PostgresComparison(here), MysqlComparison(there, mariadb)), [pair]).differences
+        assert (found.source, found.target) == (("1", None), ("1", "none"))
+
+
 def test_a_repair_script_makes_mariadb_tables_equal(mariadb: str, shell: Shell) -> None:
     schema, chance = schema_of(mariadb), random.Random(5)
     shell.home.ensure()
