@@ -1,13 +1,14 @@
 """The text values of a trail as SQL literals for the columns of a MariaDB or MySQL table.
 
-The server would change some values with no more than a note: it rounds numbers, and cuts off fractions of seconds, the
-time of a date, and spaces. Such values are refused here, with a message that names the column (GGS-00482). Other values
-that do not fit are refused by the server, whose mode is strict. A literal contains no backslash escapes: the session
-has NO_BACKSLASH_ESCAPES.
+The server would change some values with no more than a note: it rounds numbers, cuts off fractions of seconds, the time of a
+date, and spaces, reads digits as the number of a label, and small numbers as years of two digits. Such values are refused here,
+with a message that names the column (GGS-00482). Other values that do not fit are refused by the server, whose mode is strict.
+A literal contains no backslash escapes: the session has NO_BACKSLASH_ESCAPES.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ GEOMETRIES: Final = frozenset(
         "geomcollection",
     }
 )
+LABELED: Final = frozenset({"enum", "set"})
 _FLOATS: Final = frozenset({"float", "double"})
 _MOMENTS: Final = frozenset({"datetime", "timestamp"})
 _BOUNDED: Final = frozenset({"char", "varchar"})
@@ -56,11 +58,17 @@ _MOMENT: Final = re.compile(
 _TIME: Final = re.compile(rb"(-?\d{1,3}:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]00(?::?00)?)?")
 _TRUTHS: Final = {b"t": b"1", b"f": b"0", b"true": b"1", b"false": b"0"}
 _EXTENDED: Final = 0x20000000
+LARGEST_FLOAT: Final = math.ldexp(2 - 2**-23, 127)
+_FLOAT_STEP: Final = math.ldexp(1, 127 - 23)
+"""The shortest text of the largest FLOAT, 3.4028235e38, is a number above it, which the server refuses."""
+_LABEL: Final = re.compile(r"'((?:[^']|'')*)'")
+_ESCAPED: Final = re.compile(r"\\(.)")
+_ESCAPES: Final = {"n": "\n", "r": "\r", "0": "\0"}
 
 
 def literals_of(source: str, column: TargetColumn) -> Literals:
     """Return the function that makes literals of values of a source type for a target column. It raises ApplyError."""
-    if _is_text(column.base_type) and not _may_lose_spaces(source, column):
+    if _is_text(column.base_type) and column.base_type not in LABELED and not _may_lose_spaces(source, column):
         return text_literals
     return by_column(_plain_values(source, column), _one(source, column))
 
@@ -96,11 +104,16 @@ def _plain_values(source: str, column: TargetColumn) -> Sequence[PlainValues]:
     fraction = rb"(?:\.\d{1,%d})?" % digits if digits else b""
     if base in INTEGERS:
         return (PlainValues(rb"-?\d+"),)
+    if base == "year":
+        return (PlainValues(rb"(?:19|20|21)\d\d"),)
+    if base == "enum":
+        labels = _plain_labels(column)
+        return (PlainValues(b"(?:%s)" % b"|".join(map(re.escape, labels)), b"'", b"'"),) if labels else ()
     if base == "decimal":
         scale = (*size_of(column.type_name), 0, 0)[1]
         return (PlainValues(rb"-?\d+(?:\.\d{1,%d})?" % scale if scale else rb"-?\d+"),)
     if base in _FLOATS:
-        return (PlainValues(rb"-?\d+(?:\.\d+)?", suffix=b"e0"),)
+        return (PlainValues(rb"-?\d{1,38}(?:\.\d+)?", suffix=b"e0"),)
     if base in _MOMENTS:
         moment = rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d" + fraction
         return tuple(PlainValues(moment, b"'", b"'", zone) for zone in (b"", b"+00"))
@@ -150,7 +163,9 @@ def _one(source: str, column: TargetColumn) -> Literal:
     if base in GEOMETRIES:
         return lambda value: _shape(value, column)
     if base == "year":
-        return text_literal
+        return lambda value: _year(value, column)
+    if base in LABELED:
+        return _labels(column)
     size = size_of(column.type_name)
     return lambda value: _bounded(value, size[0] if size else 0, column)
 
@@ -185,7 +200,49 @@ def _plain(value: bytes) -> bytes:
 def _float(value: bytes, column: TargetColumn) -> bytes:
     if value.translate(None, _NUMERIC) or _NUMBER.fullmatch(value) is None:
         raise does_not_fit(column, value, "it is not a finite number")
-    return value if b"e" in value or b"E" in value else value + b"e0"
+    number = value if b"e" in value or b"E" in value else value + b"e0"
+    if column.base_type == "float" and abs(float(number)) > LARGEST_FLOAT >= abs(float(number)) - _FLOAT_STEP / 2:
+        return repr(math.copysign(LARGEST_FLOAT, float(number))).encode()
+    return number
+
+
+def _year(value: bytes, column: TargetColumn) -> bytes:
+    """A year as a number, with which only 0 is the year 0000. The server takes 1 to 99 for other years."""
+    digits = _integer(value, column)
+    if 1 <= int(digits) <= 99:
+        raise does_not_fit(column, value, "it is not a year")
+    return b"%d" % int(digits)
+
+
+def labels_of(type_name: str) -> list[str]:
+    """The labels of an ENUM or SET type, in their order."""
+    return [
+        _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), label.replace("''", "'"))
+        for label in _LABEL.findall(type_name)
+    ]
+
+
+def _plain_labels(column: TargetColumn) -> list[bytes]:
+    """The labels that are literals with no more than quotes."""
+    return [label.encode() for label in labels_of(column.type_name) if not {"'", "\n"} & set(label)]
+
+
+def _labels(column: TargetColumn) -> Literal:
+    """A label of an ENUM, or the labels of a SET in their order: exactly as the column has them, not by their collation."""
+    labels = [label.encode() for label in labels_of(column.type_name)]
+    places = {label: place for place, label in enumerate(labels)}
+    several = column.base_type == "set"
+
+    def literal(value: bytes) -> bytes:
+        parts = [] if several and not value else value.split(b",") if several else [value]
+        found = [places.get(part, -1) for part in parts]
+        if -1 in found:
+            raise does_not_fit(column, value, "the column has no such label")
+        if found != sorted(set(found)):
+            raise does_not_fit(column, value, "the column has its labels once and in another order")
+        return text_literal(value)
+
+    return literal
 
 
 def _bits(column: TargetColumn, *, as_bits: bool) -> Literal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ggshell.connectors.mysql.literals import LABELED
 from ggshell.connectors.mysql.session import execute
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.target import ForeignKey, TargetColumn, TargetTable
@@ -57,7 +58,7 @@ WITH RECURSIVE up (owner, name) AS (
    WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s AND DELETE_RULE = 'CASCADE'
    UNION
   SELECT r.UNIQUE_CONSTRAINT_SCHEMA, r.REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS r
-    JOIN up ON r.CONSTRAINT_SCHEMA = up.owner AND r.TABLE_NAME = up.name WHERE r.DELETE_RULE = 'CASCADE')
+    JOIN up ON r.CONSTRAINT_SCHEMA = up.owner AND BINARY r.TABLE_NAME = BINARY up.name WHERE r.DELETE_RULE = 'CASCADE')
 SELECT owner, name FROM up ORDER BY 1, 2"""
 _REFERENCED: Final = """
 SELECT 1 FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s LIMIT 1"""
@@ -104,7 +105,7 @@ def target_table(connection: Connection[Any], table: TableName, *, any_engine: b
 def _column(name: str, base: str, whole: str, expression: str, collation: str | None, renewed: int) -> TargetColumn:
     return TargetColumn(
         name,
-        whole.partition(" /*")[0],
+        whole if base in LABELED else whole.partition(" /*")[0],
         base,
         writable=not expression,
         comparable=True,

@@ -22,6 +22,10 @@ TYPES = {
     "varchar": "varchar(4)",
     "text": "text",
     "varbinary": "varbinary(32)",
+    "float": "float",
+    "year": "year(4)",
+    "enum": "enum('x','2','it''s','a\\\\b /* c','\\n','é, 1','','-','t')",
+    "set": "set('x','2','t','-')",
 }
 digits = st.integers(-(10**14), 10**14).map(str)
 numbers = digits | st.decimals(-1000, 1000, places=3).map(str) | st.floats(allow_nan=True).map(str)
@@ -68,6 +72,13 @@ def test_a_value_has_the_same_literal_alone_and_among_others(
         ("time", [b"-12:00:01.5", b"838:59:59"], [b"'-12:00:01.5'", b"'838:59:59'"]),
         ("text", [b"it's", b"", None], [b"'it''s'", b"''", b"NULL"]),
         ("varbinary", [b"\\x00ff", b"\\x"], [b"x'00ff'", b"x''"]),
+        ("float", [b"3.4028235e+38", b"-3.4028235e38"], [b"3.4028234663852886e+38", b"-3.4028234663852886e+38"]),
+        ("float", [b"340282350000000000000000000000000000000", b"0.1"], [b"3.4028234663852886e+38", b"0.1e0"]),
+        ("float", [b"3.5e38", b"1e39"], [b"3.5e38", b"1e39"]),
+        ("year", [b"0000", b"0", b"1901", b"2155"], [b"0", b"0", b"1901", b"2155"]),
+        ("enum", [b"2", b"x", None, b""], [b"'2'", b"'x'", b"NULL", b"''"]),
+        ("enum", [b"it's", b"a\\b /* c", b"\n", "é, 1".encode()], [b"'it''s'", b"'a\\b /* c'", b"'\n'", "'é, 1'".encode()]),
+        ("set", [b"x,t", b"", b"2"], [b"'x,t'", b"''", b"'2'"]),
     ],
 )  # fmt: skip
 def test_the_literals_of_a_column(kind: str, values: list[bytes | None], wanted: list[bytes]) -> None:
@@ -85,8 +96,19 @@ def test_the_literals_of_a_column(kind: str, values: list[bytes | None], wanted:
         ("timestamp", b"2026-01-02 03:04:05.5"),
         ("date", b"2026-01-02 03:00:00"),
         ("time", b"12:00:00.1234"),
+        ("year", b"5"),
+        ("year", b"70"),
+        ("year", b"0099"),
+        ("enum", b"3"),
+        ("enum", b"X"),
+        ("enum", b"x "),
+        ("set", b"1"),
+        ("set", b"X"),
+        ("set", b"t,x"),
+        ("set", b"x,x"),
     ],
 )
 def test_a_value_that_the_server_would_change_is_refused_among_others(kind: str, value: bytes) -> None:
     fits = {"int": b"1", "decimal": b"1", "double": b"1", "timestamp": b"2026-01-02 03:04:05", "date": b"2026-01-02"}
+    fits |= {"year": b"1999", "enum": b"x", "set": b"x"}
     assert literals(kind, TYPES[kind], [fits.get(kind, b"12:00:00"), value]) is None
