@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ggshell.connectors.mysql.literal_columns import NULL, Literals
-from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, bytes_literal, literals_of, rows_of_literals
+from ggshell.connectors.mysql.literal_columns import NULL, Literals, text_literal
+from ggshell.connectors.mysql.literals import (
+    BINARIES,
+    GEOMETRIES,
+    LABELED,
+    bytes_literal,
+    labels_of,
+    literals_of,
+    rows_of_literals,
+    type_word,
+)
 from ggshell.connectors.mysql.session import quote_name
 from ggshell.pipeline.apply.folding import Change, ChangeKind, StatementRows
 from ggshell.pipeline.apply.row_search import RowSearch
@@ -22,6 +31,12 @@ _JOINABLE: Final = frozenset(
     {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "date", "datetime", "timestamp", "time", "year"}
 )
 """Types of keys by which many rows can be joined. The collation of a text would have to be that of its column."""
+
+_NOT_STRICT: Final = (
+    "/*M! SET STATEMENT sql_mode = 'NO_BACKSLASH_ESCAPES,ALLOW_INVALID_DATES' FOR */"
+    " UPDATE /*+ SET_VAR(sql_mode = 'NO_BACKSLASH_ESCAPES,ALLOW_INVALID_DATES') */"
+)
+"""An UPDATE that stores the error value of an ENUM, in MariaDB's way and in MySQL's."""
 
 
 class MysqlStatement(NamedTuple):
@@ -43,14 +58,19 @@ class MysqlStatements:
         self.table = quote_table(mapping.target.name)
         self._search = RowSearch(mapping)
         self._key = self._search.key
+        self._loose = frozenset(index for index in self._key if mapping.writable(index) and self._is_loose(index))
         self._literals: dict[int, Literals] = {}
         self._names = [quote_name(column.name) if column is not None else "" for column in mapping.columns]
+        self._unlabeled = dict(_unlabeled(mapping))
         self._renewed = [index for index, column in enumerate(mapping.columns) if column is not None and column.renewed]
 
     def many(self, work: StatementRows) -> Iterator[MysqlStatement]:
         """The statements of rows with the same columns and different keys. Raises ApplyError."""
         if work.alone is not None:
             yield from self.one(work.alone)
+        elif any(self._errors(work.columns, values) for values in work.rows if self._unlabeled):
+            for values in work.rows:
+                yield from self.one(Change(work.mapping, work.kind, work.columns, values))
         elif work.kind is ChangeKind.INSERT:
             yield from self._inserts(work.columns, work.rows)
         elif work.kind is ChangeKind.DELETE and not self._is_rounded:
@@ -70,6 +90,8 @@ class MysqlStatements:
                 yield MysqlStatement(
                     f"{unchecked} DELETE /*+ SET_VAR(foreign_key_checks = OFF) */ FROM {self.table}".encode()
                 )
+            case ChangeKind.INSERT | ChangeKind.UPDATE | ChangeKind.MOVE if self._errors(change.columns, change.values):
+                yield from self._with_errors(change)
             case ChangeKind.INSERT:
                 yield from self._inserts(change.columns, [change.values])
             case ChangeKind.DELETE:
@@ -142,7 +164,7 @@ class MysqlStatements:
         columns, values = change.columns, change.values
         sets = [
             b"%s=%s" % (self._names[columns[place]].encode(), self._value(columns[place], values[place]))
-            for place in self._search.set_places(columns, moves=moves)
+            for place in self._set_places(columns, moves=moves)
         ]
         if not sets:
             return
@@ -151,6 +173,39 @@ class MysqlStatements:
             columns, values = change.before
         where = self._where(columns, values, self._search.for_update(columns, moves=moves))
         yield MysqlStatement(b"UPDATE %s SET %s WHERE %s" % (self.table.encode(), b",".join(sets), where), 1)
+
+    def _errors(self, columns: Sequence[int], values: Sequence[Value]) -> list[int]:
+        """The columns that have the error value of an ENUM: the empty text, without being a label of it."""
+        pairs = zip(columns, values, strict=True) if self._unlabeled else ()
+        return [index for index, value in pairs if value == b"" and index in self._unlabeled]
+
+    def _with_errors(self, change: Change) -> Iterator[MysqlStatement]:
+        """Write a row with its error values. A strict session refuses them, so a statement of its own writes nothing else."""
+        errors = self._errors(change.columns, change.values)
+        values = [
+            self._unlabeled[index] if index in errors else value
+            for index, value in zip(change.columns, change.values, strict=True)
+        ]
+        yield from self.one(change._replace(values=values))
+        row = {**dict(zip(*change.before, strict=True)), **dict(zip(change.columns, values, strict=True))}
+        written = [f"{self._names[index]}=''" for index in errors]
+        sets = ",".join([*written, *(f"{name}={name}" for name in self._kept(errors))])
+        head = f"{_NOT_STRICT} {self.table} SET {sets} WHERE ".encode()
+        yield MysqlStatement(
+            head + self._where(list(row), list(row.values()), self._search.places(tuple(row), frozenset())), 1
+        )
+
+    def _set_places(self, columns: tuple[int, ...], *, moves: bool) -> list[int]:
+        """The places of the columns that an update sets, with key columns whose text it may change."""
+        places = self._search.set_places(columns, moves=moves)
+        if not self._loose:
+            return places
+        return sorted({*places, *(at for at, index in enumerate(columns) if index in self._loose)})
+
+    def _is_loose(self, index: int) -> bool:
+        """Whether a row that has the value of a key column may have another text there, such as one in another case."""
+        column = self.mapping.column(index)
+        return self.mapping.single and not column.exact and _is_text(column) and column.base_type != "float"
 
     def _kept(self, columns: Sequence[int]) -> list[str]:
         """The columns that an update of others would change, although the source did not: they are set to themselves."""
@@ -163,19 +218,23 @@ class MysqlStatements:
         return condition if self._search.finds_one(pairs) else condition + b" LIMIT 1"
 
     def _equal(self, index: int, value: Value) -> bytes:
-        """The condition that a column has a value; of columns that do not identify a row, exactly this value."""
+        """The condition that a column has a value: exactly this one, unless a unique index tells the rows apart."""
         column = self.mapping.column(index)
         name = self._names[index].encode()
         if value is None:
             return name + b" IS NULL"
-        literal = self._value(index, value)
+        literal = text_literal(value) if column.base_type in LABELED else self._value(index, value)
         if column.base_type == "float":
             return b"%s=CAST(%s AS FLOAT)" % (name, literal)
         if column.base_type in GEOMETRIES:
             return b"ST_AsBinary(%s)=ST_AsBinary(%s)" % (name, literal)
-        if column.exact or (index in self._key and not self._search.whole_row) or not _is_text(column):
-            return b"%s=%s" % (name, literal)
-        return b"CAST(CONVERT(%s USING utf8mb4) AS BINARY)=%s" % (name, bytes_literal(value))
+        equal = b"%s=%s" % (name, literal)
+        if column.exact or not _is_text(column):
+            return equal
+        exactly = b"CAST(CONVERT(%s USING utf8mb4) AS BINARY)=%s" % (name, bytes_literal(value))
+        if index not in self._key or self._search.whole_row:
+            return exactly
+        return equal if self.mapping.single else equal + b" AND " + exactly  # an index can find the row by the first
 
     def _value(self, index: int, value: Value) -> bytes:
         return NULL if value is None else self._literals_of(index)((value,))[0]
@@ -187,6 +246,16 @@ class MysqlStatements:
             source = self.mapping.source.columns[index].type_name
             found = self._literals[index] = literals_of(source, self.mapping.column(index))
         return found
+
+
+def _unlabeled(mapping: TableMapping) -> Iterator[tuple[int, bytes]]:
+    """The columns from ENUM to ENUM whose error value is not a label of the target, each with a label."""
+    for index, column in enumerate(mapping.columns):
+        if column is None or column.base_type != "enum" or type_word(mapping.source.columns[index].type_name) != "enum":
+            continue
+        labels = labels_of(column.type_name)
+        if "" not in labels:
+            yield index, labels[0].encode()
 
 
 def _is_text(column: TargetColumn) -> bool:
