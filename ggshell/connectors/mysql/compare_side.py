@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.mysql.catalog import named_tables
 from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, INTEGERS
-from ggshell.connectors.mysql.repair import script
+from ggshell.connectors.mysql.repair import Repaired, script
 from ggshell.connectors.mysql.session import connect, execute, quote_name
 from ggshell.connectors.mysql.statements import quote_table
+from ggshell.connectors.mysql.target_tables import target_table
 from ggshell.errors import GgsError, NotFoundError, StateError
 from ggshell.pipeline.compare.portable import (
     DIGESTED,
@@ -134,7 +135,15 @@ class MysqlComparison(NamedTuple):
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
         if any(not isinstance(each.columns, MysqlColumns) and each.differences for each in found):
             raise StateError("REPAIR requires a source of the same kind", hint="run COMPARE without REPAIR")
-        return script([(each.target, each.columns, each.differences) for each in found], when, replicated=replicated)
+        return script([self._repaired(each) for each in found if each.differences], when, replicated=replicated)
+
+    def _repaired(self, found: ComparedTable) -> Repaired:
+        target = target_table(self.connection, found.target, any_engine=True)
+        if target is None:
+            raise NotFoundError(f"table {found.target} no longer exists", hint="run COMPARE again")
+        theirs = self.columns(found.target).families
+        families = {name: common(family, theirs[name]) for name, family in found.columns.families.items()}
+        return Repaired(target, families, found.differences)
 
 
 def _portable(column: MysqlColumn, family: Family, *, alike: bool) -> PortableColumn:
