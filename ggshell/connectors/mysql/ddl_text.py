@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ggshell.connectors.mysql.session import quote_name
@@ -48,6 +49,11 @@ _OF_SERVER: Final = frozenset({"USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE"
 _DATABASE_OPTIONS: Final = frozenset({"CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "READ"})
 """Words after ALTER DATABASE without a name, which means the database of the session."""
 _TO: Final = frozenset({"TO", "AS"})
+_OF_PARTITIONS: Final = frozenset({"WITH", "TO", "CONVERT"})
+"""Words before TABLE and the name of a table that exchanges its rows with a partition, becomes one, or was one."""
+_PARTITION_WORDS: Final = frozenset({"TRUNCATE", "DROP", "EXCHANGE", "CONVERT", "DISCARD", "IMPORT"})
+_WHOLE_WORDS: Final = frozenset({("CONVERT", "TABLE"), ("DISCARD", "TABLESPACE"), ("IMPORT", "TABLESPACE")})
+"""What removes, replaces or adds rows of a table: such a word before PARTITION, or two words."""
 _LISTS: Final = frozenset({"TABLE", "VIEW", "SEQUENCE"})
 """Kinds of which one DROP can name several."""
 
@@ -105,6 +111,24 @@ def ddl_text(text: str, database: str, sql_mode: int = 0) -> DdlText | None:
     tag = f"{'ALTER' if first == 'RENAME' else first} {kind}"
     objects = _objects(found, kind, places, others)
     return DdlText(tag, objects, (*(() if kind == "INDEX" else places), *others))
+
+
+def makes_versions(text: str, found: DdlText, sql_mode: int = 0) -> bool:
+    """Whether a statement makes a table system-versioned."""
+    words = [token.word for token in _tokens(text, sql_mode)]
+    versioning = any(pair == ("SYSTEM", "VERSIONING") for pair in pairwise(words))
+    return found.tag in ("CREATE TABLE", "ALTER TABLE") and versioning and ("DROP", "SYSTEM") not in pairwise(words)
+
+
+def removes_rows(text: str, found: DdlText, sql_mode: int = 0) -> str:
+    """The words by which an ALTER TABLE removes, replaces or adds rows that the log does not have; empty for others."""
+    if found.tag != "ALTER TABLE":
+        return ""
+    words = [token.word for token in _tokens(text, sql_mode)]
+    for first, second in pairwise(words):
+        if (first in _PARTITION_WORDS and second == "PARTITION") or (first, second) in _WHOLE_WORDS:
+            return f"{first} {second}"
+    return ""
 
 
 def target_tables(found: DdlText, names: TargetNames) -> list[TableName]:
@@ -215,7 +239,8 @@ def _objects(
 
 
 def _others(found: Sequence[_Token], at: int, kind: str, database: str, end: int) -> Iterator[NamedObject]:
-    """The tables that a statement names besides its objects: of an index or a trigger, of a foreign key, of LIKE and RENAME.
+    """The tables that a statement names besides its objects: of an index or a trigger, of a foreign key, of LIKE, RENAME and
+    EXCHANGE PARTITION.
 
     ``end``: of the name of the object.
     """
@@ -226,7 +251,11 @@ def _others(found: Sequence[_Token], at: int, kind: str, database: str, end: int
         elif word == "LIKE":
             counts = end in (before.end, found[place - 2].end if before.name == "(" else -1)
         else:
-            counts = kind == "TABLE" and (word == "REFERENCES" or (word in _TO and before.word == "RENAME"))
+            renames, exchanges = (
+                word in _TO and before.word == "RENAME",
+                word == "TABLE" and before.word in _OF_PARTITIONS,
+            )
+            counts = kind == "TABLE" and (word == "REFERENCES" or renames or exchanges)
         name = _name(found, place + 1, database) if counts else None
         if name is not None:
             yield name

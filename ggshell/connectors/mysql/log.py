@@ -396,8 +396,9 @@ class MysqlLog:
         self._add(statement_message(event[: events.HEADER_SIZE], number), cache)
 
     def _executed(self, query: events.Query, event: bytes, cache: TransactionCache) -> None:
-        """Add a DDL statement as a row of its own."""
+        """Add a DDL statement as a row of its own, if it is captured."""
         statement = self._rules.ddl.statement(query) if self._rules.ddl is not None else None
+        self._unlogged.executed(query, self._rules.wanted, captured=statement is not None)
         if statement is None:
             return
         self._flush(cache)

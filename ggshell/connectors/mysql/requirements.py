@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.mysql.session import ServerVersion, execute, variables
-from ggshell.errors import DatabaseError
+from ggshell.errors import CaptureError, DatabaseError
 from ggshell.types import TableName
 
 if TYPE_CHECKING:
@@ -122,6 +122,23 @@ def require_named_type(table: TableName, column: str, kind: str) -> None:
             code="GGS-00481",
             hint="leave the table out with TABLEEXCLUDE, or change the type to char or binary",
         )
+
+
+def require_no_versions(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> None:
+    """Raise CaptureError if a wanted table is system-versioned."""
+    text = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'SYSTEM VERSIONED'"
+    for row in execute(connection, text):
+        if wanted(name := TableName(*row)):
+            raise versioned(name)
+
+
+def versioned(table: TableName) -> CaptureError:
+    """The log has the former versions of rows as rows, and a delete as an update of the hidden column with its time."""
+    return CaptureError(
+        f"table {table} is system-versioned: the log mixes its rows with their former versions",
+        code="GGS-00490",
+        hint="leave the table out with TABLEEXCLUDE",
+    )
 
 
 def server_identity(connection: Connection[Any], version: ServerVersion) -> str:

@@ -12,7 +12,12 @@ from ggshell.connectors.mysql.gtids import parse_position
 from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
 from ggshell.connectors.mysql.log_files import base_of, file_number, log_end, log_files, value_of
 from ggshell.connectors.mysql.login import parse_login
-from ggshell.connectors.mysql.requirements import require_captured, require_named_types, server_identity
+from ggshell.connectors.mysql.requirements import (
+    require_captured,
+    require_named_types,
+    require_no_versions,
+    server_identity,
+)
 from ggshell.connectors.mysql.session import ServerVersion, connect, server_version
 from ggshell.connectors.mysql.start_position import ReadFrom, Sought, last_read, read_from
 from ggshell.connectors.mysql.unlogged_changes import CASCADES, cascades_text, cascading_tables
@@ -100,6 +105,7 @@ class MysqlSource(SourceDatabase):
             self._version = server_version(connection)
             require_captured(connection, self._version)
             require_named_types(connection, self._rules.wanted)
+            require_no_versions(connection, self._rules.wanted)
             self._report_cascades(connection)
             server = server_identity(connection, self._version)
             found = read_from(connection, self._sought(after, begin), server, mariadb=self._version.mariadb)

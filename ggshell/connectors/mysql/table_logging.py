@@ -9,6 +9,7 @@ from ggshell.connectors.mysql.requirements import (
     opaque_columns,
     require_captured,
     require_named_type,
+    require_no_versions,
     unmet,
 )
 from ggshell.connectors.mysql.session import ServerVersion
@@ -71,6 +72,7 @@ class MysqlTableLogging(NamedTuple):
             try:
                 for column, kind in opaque_columns(self.connection, table):
                     require_named_type(table, column, kind)
+                require_no_versions(self.connection, {table}.__contains__)
             except GgsError as error:
                 errors.append(error)
                 continue

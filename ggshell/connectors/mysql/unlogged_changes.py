@@ -1,12 +1,15 @@
-"""What the rows of a log do not show: it is reported, once for each table, because a target can then have other rows."""
+"""What the rows of a log do not show: it is reported, because a target can then have other rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ggshell.connectors.mysql.binlog.events import HEADER_SIZE
+from ggshell.connectors.mysql.binlog.events import HEADER_SIZE, Query
 from ggshell.connectors.mysql.binlog.row_events import has_all_columns, operation_of
+from ggshell.connectors.mysql.ddl_capture import OWN_OFFSET
+from ggshell.connectors.mysql.ddl_text import ddl_text, makes_versions, removes_rows
+from ggshell.connectors.mysql.requirements import versioned
 from ggshell.connectors.mysql.session import execute
 from ggshell.record.operation import IoType
 from ggshell.types import TableName
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 CASCADES: Final = "GGS-00486"
-_UNCHECKED, _INCOMPLETE = "GGS-00487", "GGS-00488"
+_UNCHECKED, _INCOMPLETE, _PARTITION = "GGS-00487", "GGS-00488", "GGS-00489"
 _FLAGS: Final = HEADER_SIZE + 6
 _NO_FOREIGN_KEY_CHECKS: Final = 2
 _SHOWN: Final = 5
@@ -23,7 +26,10 @@ _SHOWN: Final = 5
 
 
 class UnloggedChanges:
-    """Checks the row events of captured tables. ``report``: receives the code and the text of a warning."""
+    """Checks the row events of captured tables, and DDL that is not captured. Reports each table once.
+
+    ``report``: receives the code and the text of a warning.
+    """
 
     def __init__(self, report: Callable[[str, str], None]) -> None:
         self._report = report
@@ -44,6 +50,26 @@ class UnloggedChanges:
                 table,
                 f"The log lacks columns of rows that were inserted into {table}: the session has set binlog_row_image to"
                 " MINIMAL or NOBLOB. The target uses its own defaults for them.",
+            )
+
+    def executed(self, query: Query, wanted: Callable[[TableName], bool], *, captured: bool) -> None:
+        """Report a statement that removes or replaces rows of captured tables without logging them, unless it is ``captured``.
+
+        Raises CaptureError if it makes such a table system-versioned.
+        """
+        said = query.variables
+        found = ddl_text(query.text, query.database, said.sql_mode)
+        if found is None or query.error:
+            return
+        names = [name for name in dict.fromkeys(place.name for place in found.places) if wanted(name)]
+        if names and makes_versions(query.text, found, said.sql_mode):
+            raise versioned(names[0])
+        words = removes_rows(query.text, found, said.sql_mode) if not captured and said.offset != OWN_OFFSET else ""
+        if names and words:
+            tables = " and ".join(map(str, names))
+            self._report(
+                _PARTITION,
+                f"ALTER TABLE … {words} has changed rows of {tables}: they are not in the log, and the targets keep theirs.",
             )
 
     def _report_once(self, code: str, table: TableName, text: str) -> None:

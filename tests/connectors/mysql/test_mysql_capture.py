@@ -174,6 +174,46 @@ def test_a_column_whose_type_the_log_does_not_name_is_refused_at_the_start(captu
     assert f"column name of {capture.schema}.items has the type uuid" in report
 
 
+def test_rows_of_partitions_that_a_statement_removes_are_reported(capture: MariadbHome) -> None:
+    """Regression: the target kept the rows, without any report."""
+    parts = "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))"
+    capture.execute(f"{ITEMS} {parts}", "CREATE TABLE other (id INT PRIMARY KEY, name VARCHAR(40))")
+    capture.add()
+    capture.start()
+    capture.execute(
+        "INSERT INTO items VALUES (1, 'a'), (11, 'b')",
+        "ALTER TABLE items TRUNCATE PARTITION p0",
+        "ALTER TABLE items EXCHANGE PARTITION p1 WITH TABLE other",
+        "ALTER TABLE items COMMENT 'drop partition'",
+        "ALTER TABLE items DROP PARTITION IF EXISTS p1",
+        "INSERT INTO items VALUES (2, 'c')",
+    )
+    capture.wait_for_ids([1, 11, 2])
+    told = [line for line in capture.home.report("EXT1").read_text().splitlines() if "GGS-00489" in line]
+    items, other = f"{capture.schema}.items", f"{capture.schema}.other"
+    assert ["TRUNCATE PARTITION" in told[0], "EXCHANGE PARTITION" in told[1], "DROP PARTITION" in told[2]] == [True] * 3
+    assert [
+        f"rows of {names}:" in line for names, line in zip((items, f"{items} and {other}", items), told, strict=True)
+    ]
+
+
+def test_system_versioned_tables_are_refused_at_the_start_and_when_they_become_so(capture: MariadbHome) -> None:
+    """Regression: the former version of a row had the key of the row, and a deleted row stayed in the target."""
+    capture.execute(ITEMS)
+    capture.add()
+    capture.start()
+    capture.execute("INSERT INTO items VALUES (1, 'a')")
+    capture.wait_for_ids([1])
+    capture.execute("ALTER TABLE items ADD SYSTEM VERSIONING", "UPDATE items SET name = 'b'")
+    text = f"table {capture.schema}.items is system-versioned"
+    assert text in capture.abended_report()
+    assert capture.ids() == [1]
+    capture.start()
+    assert text in capture.abended_report()
+    added = f"ADD TRANDATA {capture.schema}.items"
+    assert text in capture.run(f"DBLOGIN SOURCEDB {capture.login}", added, fails=True)
+
+
 def test_changes_that_the_log_does_not_show_are_reported_once_for_each_table(capture: MariadbHome) -> None:
     """Rows that foreign keys change, rows changed without foreign keys, and rows without all columns."""
     child = "(id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES items (id) ON DELETE {})"
