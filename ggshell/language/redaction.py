@@ -102,7 +102,13 @@ def masked(text: str) -> str:
     if not _MAY_HOLD.search(text):
         return text
     text = _SLASHED.sub(rf"\g<1>{MASK}", _URL.sub(rf"\g<1>{MASK}", text))
-    return _ASSIGNED.sub(rf"\g<1>{MASK}", text)
+    return _ASSIGNED.sub(_masked_value, text)
+
+
+def _masked_value(found: re.Match[str]) -> str:
+    """What follows PASSWORD, masked unless it is the next keyword of a list, as in ``expected PASSWORD, DOMAIN``."""
+    value = found[0][len(found[1]) :]
+    return found[0] if found[1].rstrip().endswith(",") and value in _NAMES else f"{found[1]}{MASK}"
 
 
 def redacted(text: str, kind: str = "commands", *, suspect: bool = False) -> str:

@@ -33,6 +33,17 @@ def test_no_part_of_a_password_remains(statement: str) -> None:
     assert "and more" not in redacted(statement)
 
 
+def test_the_keywords_that_a_message_lists_are_not_masked() -> None:
+    """Regression: the keyword after PASSWORD in the list of what was expected was masked."""
+    text = "unexpected x; expected USERID, PASSWORD, USERIDALIAS, DOMAIN"
+    assert masked(text) == text
+    refused = "unexpected *******; expected USERID, PASSWORD, USERIDALIAS, DOMAIN"
+    for statement, kind in (("DBLOGIN SOURCEDB USERIDALIAS x", "commands"), ("SOURCEDB USERIDALIAS x", "parameters")):
+        assert without_secrets(text, statement, kind) == refused
+    assert SECRET not in masked(f"DBLOGIN USERID ogg, PASSWORD, {SECRET}, DOMAIN")
+    assert masked("PASSWORD DOMAIN") == "PASSWORD *******"
+
+
 def test_other_words_are_unchanged() -> None:
     text = "ADD EXTRACT ext1, TRANLOG, BEGIN NOW, DESC 'the passwords table'"
     assert redacted(text) == text
