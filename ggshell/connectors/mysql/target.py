@@ -93,9 +93,21 @@ class MysqlTarget(PipelinedTarget[ApplyStep]):
         return {"DBNAME": self.database, "DBUSER": parse_login(self._login).user, "DBVERSION": version}
 
     def describe(self, table: TableName) -> TargetTable | None:
+        self._require_other(table)
         found = target_table(self._connection, table, any_engine=self._setup.options.any_engine)
         self._described[table] = found
         return found
+
+    def _require_other(self, table: TableName) -> None:
+        """Raise ApplyError if the server takes a table for one that is already known under a name in another case."""
+        folded = str(table).lower()
+        twin = next((name for name in self._described if name != table and str(name).lower() == folded), None)
+        if self._folds_names and twin is not None:
+            raise ApplyError(
+                f"target tables {twin} and {table} are the same table: the server has lower_case_table_names = 1 or 2",
+                code="GGS-00491",
+                hint="name another TARGET for one of them in MAP",
+            )
 
     def fetch(self, mapping: TableMapping, key: Mapping[int, bytes | None]) -> dict[int, bytes | None] | None:
         columns = {column.name: column for column in source_columns(self._connection, mapping.target.name)}
@@ -273,10 +285,12 @@ class MysqlTarget(PipelinedTarget[ApplyStep]):
 
     def _prepare_session(self) -> None:
         self._take_lock(self._lock)
-        ((read_only, form, logs, flush),) = execute(
+        ((read_only, form, logs, flush, folds),) = execute(
             self._connection,
-            "SELECT @@GLOBAL.read_only, @@SESSION.binlog_format, @@GLOBAL.log_bin, @@GLOBAL.innodb_flush_log_at_trx_commit",
+            "SELECT @@GLOBAL.read_only, @@SESSION.binlog_format, @@GLOBAL.log_bin, @@GLOBAL.innodb_flush_log_at_trx_commit,"
+            " @@GLOBAL.lower_case_table_names",
         )
+        self._folds_names = int(folds) != 0
         if int(read_only):
             raise DatabaseError("the server is read-only", hint="log in to the primary, or SET GLOBAL read_only = 0")
         # InnoDB refuses changes at READ COMMITTED if they are logged as statements. Fewer locks are taken there.

@@ -9,14 +9,21 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from batches import Row, Tx
 from mariadb_home import EXT1, MariadbHome
 from mariadb_servers import DURABLE, execute, private_server
+from mysql_deliveries import MysqlDeliveries
+from pipeline.apply.hand_made import image, trail
 from processes import until
 from service_client import free_port
 
 from ggshell.connectors.mysql.session import connect
 from ggshell.demo.mariadb_server import REPLICATION_SETTINGS, MariadbServer
+from ggshell.errors import ApplyError
 from ggshell.home.process_file import state_of
+from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.operation import IoType
+from ggshell.types import TableName
 
 ITEMS = "CREATE TABLE items (id INT PRIMARY KEY, name VARCHAR(40))"
 DATABASE = "shop"
@@ -40,6 +47,24 @@ def capture(tmp_path: Path, server: MariadbServer) -> Iterator[MariadbHome]:
 
 def _insert(login: str, *numbers: int) -> None:
     execute(login, *(f"INSERT INTO items VALUES ({number}, 'row {number}')" for number in numbers))
+
+
+def test_tables_that_a_target_does_not_distinguish_are_refused(mariadb_binaries: Path, port: int) -> None:
+    """Regression: with lower_case_table_names = 1, the rows of both tables were in one."""
+    with private_server(port, {"lower-case-table-names": "1"}) as server:
+        execute(server.login(), "CREATE DATABASE shop", "CREATE TABLE shop.ab (id INT PRIMARY KEY)")
+        deliveries = MysqlDeliveries(server.login("shop"))
+        try:
+            delivery = deliveries.start()
+            sources = [
+                TableDefinition(TableName("hr", name), (Column("id", "integer"),), (0,)) for name in ("Ab", "aB")
+            ]
+            delivery.feed(trail([Tx(1, [Row(sources[0], IoType.INSERT, image("1"))])])[0])
+            with pytest.raises(ApplyError, match=r'tables shop\."Ab" and shop\."aB" are the same table') as raised:
+                delivery.feed(trail([Tx(2, [Row(sources[1], IoType.INSERT, image("2"))])])[0])
+            assert raised.value.code == "GGS-00491"
+        finally:
+            deliveries.close()
 
 
 def _restart(server: MariadbServer) -> None:
