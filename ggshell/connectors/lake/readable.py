@@ -31,15 +31,15 @@ def readable_table(target: LakeTarget, name: str) -> ReadableTable:
 def _parquet_table(target: LakeTarget, name: str) -> ReadableTable:
     """The version of a table that the newest commit names."""
     from ggshell.connectors.lake.commits import CommitLog
-    from ggshell.connectors.lake.forms.parquet import version_folder
+    from ggshell.connectors.lake.forms.parquet import version_files
 
     store = LakeStore(target.location)
     for group in store.names("_ggshell"):
         commit = CommitLog(target, group).latest() if not group.startswith(".") else None
         version = commit.tables.get(str(TableName.parse(name))) if commit is not None else None
         if version is not None:
-            folder = version_folder(TableName.parse(name), version)
-            files = tuple(ReadableFile(store.child(f"{folder}/{each}").text) for each in store.files(folder))
+            paths = version_files(store, TableName.parse(name), version)
+            files = tuple(ReadableFile(store.child(path).text) for path in paths)
             return ReadableTable(_schema_of(files[0]), files)
     raise NotFoundError(f"lake {target.location} has no table {name}")
 

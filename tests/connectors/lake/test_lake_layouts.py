@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
+import duckdb
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from batches import Row
@@ -32,6 +34,9 @@ from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import encode_image, join_key_update
 from ggshell.record.operation import IoType
 from ggshell.types import TableName, TrailPosition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SALES = TableDefinition(
     TableName("hr", "sales"),
@@ -119,6 +124,53 @@ def test_rows_are_found_and_replaced_in_every_partition(lake: Lake) -> None:
             assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
             found = file.read(["id"])["id"].to_pylist()
             assert found == sorted(found) or lake.form is TableForm.PARQUET
+
+
+HIDDEN = TableDefinition(SALES.name, (SALES.columns[0], Column("_region", "text"), Column(".sold", "date")), (0,))
+
+
+def hidden(number: int, region: str, sold: str) -> Row:
+    return Row(HIDDEN, IoType.INSERT, image(str(number), region, sold))
+
+
+@each_form
+def test_partition_columns_can_have_the_names_of_hidden_files(lake: Lake, spark: SparkSession) -> None:
+    """Readers of folders take such names for those of files that a program has not finished, or that describe others."""
+    fields = (
+        PartitionField("_region"),
+        PartitionField(".sold", Transform.MONTH),
+        PartitionField("_commit_time", Transform.DAY),
+        PartitionField("_deleted"),
+    )
+    sales = Sales(lake, TableLayout(fields, metadata=(Metadata.COMMITTIME,), deletes=Deletes.MARKED))
+    sales.batch([hidden(number, "ab"[number % 2], f"2026-11-0{number}") for number in range(1, 4)])
+    sales.batch([hidden(4, "_c", "2026-12-01")], [deleted(3)])
+    days = [date(2026, 11, number) for number in range(1, 4)]
+    rows = [(1, "b", days[0], False), (2, "a", days[1], False), (3, "b", days[2], True)]
+    rows.append((4, "_c", date(2026, 12, 1), False))
+    sales.agree(["id", "_region", ".sold", "_deleted"], *rows)
+    if lake.form is TableForm.PARQUET:
+        _readers_of_folders_agree(lake, spark, rows)
+
+
+def _readers_of_folders_agree(lake: Lake, spark: SparkSession, rows: list[tuple[Any, ...]]) -> None:
+    (folder,) = {
+        each.location.partition("/%5Fregion=")[0] for each in readable_table(lake.target, str(SALES.name)).files
+    }
+    arrow = ds.dataset(folder).to_table().select(["id", "_region", ".sold", "_deleted"])
+    frame = spark.read.parquet(folder).select("id", "_region", "`.sold`", "_commit_time_day")
+    found = duckdb.sql(f"""SELECT id, _region, ".sold", _deleted FROM read_parquet('{folder}/**/*.parquet')""")
+    assert sorted(tuple(row.values()) for row in arrow.to_pylist()) == rows
+    assert sorted(map(tuple, frame.collect())) == [(*row[:3], date(2023, 11, 14)) for row in rows]
+    assert sorted(found.fetchall()) == rows
+
+
+@each_form
+def test_a_history_can_be_partitioned_by_the_mark_of_its_present_versions(lake: Lake) -> None:
+    sales = Sales(lake, TableLayout((PartitionField("_current"),), deletes=Deletes.CLOSED))
+    sales.batch([sale(1, "a"), sale(2, "a")])
+    sales.batch([region_of(1, "b")])
+    sales.agree(["id", "region", "_current"], (1, "a", False), (1, "b", True), (2, "a", True))
 
 
 @pytest.mark.parametrize("lake", [TableForm.DELTA, TableForm.ICEBERG], indirect=True)

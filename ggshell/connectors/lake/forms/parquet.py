@@ -30,6 +30,7 @@ from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.partitions import Values, partitioned
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.type_changes import is_wider
+from ggshell.errors import StoreError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, TableLayout
 from ggshell.query.trail_read import COLUMNS, chosen
 from ggshell.types import TableName, TrailPosition
@@ -96,8 +97,9 @@ class ParquetTables:
 
     def _dataset(self, name: TableName, version: int, schema: pa.Schema | None = None) -> ds.Dataset:
         """The files of a version; ``schema``: the columns to read, if they are not those of the files."""
-        place = self._store.child(version_folder(name, version))
-        return ds.dataset(place.path, schema, "parquet", filesystem=place.system, partitioning=None)
+        found = [self._store.child(path) for path in version_files(self._store, name, version)]
+        paths = [place.path for place in found]
+        return ds.dataset(paths, schema, "parquet", filesystem=found[0].system, partitioning=None)
 
     def _forget(self, name: TableName, kept: set[int | None]) -> None:
         """Remove all versions except this one and the one before it, which readers can still use."""
@@ -135,7 +137,7 @@ class VersionWriter:
                 del self._open[part.values]
 
     def _begin(self, values: Values) -> _OpenFile:
-        below = "".join(f"/{quote(name, safe='')}={_hive(text)}" for name, text in values)
+        below = "".join(f"/{_hive_name(name)}={_hive(text)}" for name, text in values)
         complete = self._files.enter_context(ExitStack())
         sink = complete.enter_context(self._store.writing(f"{self._folder}{below}/part-{self._number}.parquet"))
         self._number += 1
@@ -158,6 +160,12 @@ class _OpenFile(NamedTuple):
     complete: ExitStack
 
 
+def _hive_name(column: str) -> str:
+    """The name of a column in that of a folder. Readers skip folders that begin with ``_`` or ``.``, so these are escaped."""
+    text = quote(column, safe="")
+    return f"%{ord(text[0]):02X}{text[1:]}" if text[:1] in ("_", ".") else text
+
+
 def _hive(text: str | None) -> str:
     return "__HIVE_DEFAULT_PARTITION__" if text is None else quote(text, safe="")
 
@@ -165,6 +173,18 @@ def _hive(text: str | None) -> str:
 def version_folder(name: TableName, version: int) -> str:
     """The folder of a version of a table's current state, below the lake's location."""
     return f"current/{name}/v={version:012d}"
+
+
+def version_files(store: LakeStore, name: TableName, version: int) -> list[str]:
+    """The files of a version, below the lake's location. Raises StoreError if there are none: each version has one."""
+    folder = version_folder(name, version)
+    found = [f"{folder}/{path}" for path in store.files(folder) if path.endswith(".parquet")]
+    if not found:
+        raise StoreError(
+            f"lake {store.location} lacks a file of its tables: {folder} contains no Parquet file",
+            hint="restore the lake: it was moved or emptied, or another program has deleted files of it",
+        )
+    return found
 
 
 def _rows(files: ds.Dataset, keys: pa.Array | None) -> pa.Table:
