@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -251,9 +252,26 @@ def test_what_a_layout_cannot_have_is_refused(lake: Lake) -> None:
             Sales(lake, layout).batch([sale(1, "a")])
 
 
+@pytest.mark.parametrize("is_partition", [True, False])
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_the_readers_of_delta_find_rows_by_any_characters(lake: Lake, *, is_partition: bool) -> None:
+    """Of the last character, the bounds of a file have the most that is allowed."""
+    from deltalake import DeltaTable, QueryBuilder
+
+    regions = ["\U00020bb7\u91ce\u5bb6", "\U0001f600", "\u00e9\u2028\x7f\\", '"', "\U0010ffff" * 256]
+    sales = Sales(lake, TableLayout((PartitionField("region"),) if is_partition else ()))
+    for number, region in enumerate(regions):
+        sales.batch([sale(number, region), sale(number + 10, region)])
+        sales.batch([deleted(number + 10)])
+    sales.agree(["id", "region"], *enumerate(regions))
+    builder = QueryBuilder().register("sales", DeltaTable(f"{lake.target.location}/current/{SALES.name}"))
+    for number, region in enumerate(regions):
+        found = pa.table(builder.execute(f"SELECT id FROM sales WHERE region = '{region}'"))
+        assert found["id"].to_pylist() == [number], region
+
+
 @pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
 def test_the_readers_of_delta_return_the_change_feed(lake: Lake) -> None:
-    import pyarrow as pa
     from deltalake import DeltaTable
 
     sales = Sales(lake, TableLayout((PartitionField("region"),), feed=True))

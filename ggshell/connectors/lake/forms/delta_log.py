@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,7 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ggshell.connectors.lake.forms.delta_state import Action, AddedFile
+from ggshell.connectors.lake.forms.delta_state import Action, AddedFile, log_text
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 
 PARTITIONS = ("owner", "table")
@@ -56,7 +55,7 @@ def statistics(footer: pq.FileMetaData) -> str:
             if least is not None and most is not None:
                 low[name], high[name] = least, most
     found = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
-    return json.dumps(found)
+    return log_text(found)
 
 
 def _bound(chunk: pq.Statistics, *, high: bool) -> Any:

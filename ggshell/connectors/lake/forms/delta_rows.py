@@ -6,7 +6,6 @@ with many deleted rows, are rewritten in the same commit (``file_plan``).
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
@@ -25,7 +24,7 @@ from ggshell.connectors.lake.file_plan import WriteRules
 from ggshell.connectors.lake.forms import KEY
 from ggshell.connectors.lake.forms.deletion_vectors import read_vector, write_vector
 from ggshell.connectors.lake.forms.delta_files import DeltaFiles
-from ggshell.connectors.lake.forms.delta_state import Action, AddedFile, DeltaState
+from ggshell.connectors.lake.forms.delta_state import Action, AddedFile, DeltaState, log_text
 from ggshell.connectors.lake.key_index import KeyIndexes
 from ggshell.connectors.lake.partitions import Part, Values, partitioned
 from ggshell.files import read_json
@@ -220,4 +219,4 @@ def described_files(files: Collection[AddedFile]) -> list[file_plan.DataFile]:
 
 
 def _loose(stats: str) -> str:
-    return json.dumps({**read_json(stats), "tightBounds": False})
+    return log_text({**read_json(stats), "tightBounds": False})

@@ -39,6 +39,11 @@ _KNOWN_FEATURES: Final = frozenset(
 Action = dict[str, Any]
 
 
+def log_text(value: object) -> str:
+    """A value as JSON in the log of a table. Characters stand for themselves: readers decode the escapes of some wrongly."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def table_location(lake: str, name: TableName | None) -> str:
     """The location of a table (None: the log) of a lake."""
     if name is None:
@@ -204,7 +209,7 @@ class DeltaState:
         self._require_there()
         said = {"timestamp": now, "operation": operation, "engineInfo": "ggshell", "txnId": str(uuid4())}
         info = {"commitInfo": said}
-        lines = "\n".join(json.dumps(action, separators=(",", ":")) for action in (info, *actions))
+        lines = "\n".join(map(log_text, (info, *actions)))
         if not self.store.create(_entry(self.version + 1), lines.encode()):
             return False
         self._apply(actions)
