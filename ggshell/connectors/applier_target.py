@@ -99,7 +99,7 @@ class WatermarkedTarget(PipelinedTarget[Step]):
         return row, list(ids), [sequence for sequence, _ in named]
 
     def names_gone(self) -> bool:
-        """Whether the rows that an earlier run of the group had in the transaction table are gone."""
+        """Whether the rows that an earlier run of the group had in the transaction table were deleted."""
         return not self._tables.has_names(self._checkpoint_table, self._group, self._key)
 
     def threads_gone(self, keys: Mapping[str, int]) -> list[str]:

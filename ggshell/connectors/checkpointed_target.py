@@ -48,7 +48,7 @@ class CheckpointedTarget:
         self._tables.require(table)
 
     def _prepare_row(self, table: TableName) -> None:
-        """Make sure that the group's row exists. Raises NotFoundError, and RowGoneError if the row is gone."""
+        """Make sure that the group's row exists. Raises NotFoundError, and RowGoneError if the row no longer exists."""
         self._require_tables(table)
         if self._has_row and self.checkpoint() is None:
             raise row_gone(self._group, table, self._file_says)

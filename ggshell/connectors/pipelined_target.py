@@ -21,7 +21,7 @@ STREAM_ROWS: Final = 4000
 STREAM_BYTES: Final = 4 << 20
 SAVEPOINT: Final = "ggs_mark"
 CHECKPOINT_GONE: Final = "GGS01"
-"""The SQLSTATE of the refusal that reports that the group's checkpoint row is gone."""
+"""The SQLSTATE of the refusal that reports that the group's checkpoint row no longer exists."""
 
 
 class PipelinedStep(Protocol):
@@ -80,7 +80,9 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
     ) -> None:
         super().__init__(group, home, table, key, begin, has_row=has_row)
         self._limits = limits
-        self._gone = Refusal(f"the row of {group.upper()} in checkpoint table {table} is gone", CHECKPOINT_GONE)
+        self._gone = Refusal(
+            f"the row of {group.upper()} in checkpoint table {table} no longer exists", CHECKPOINT_GONE
+        )
         self._commits = 0
         self._forget()
         self._no_transaction()
@@ -202,7 +204,7 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
         self._begun = self._owed = self._counted = self._has_savepoint = False
 
     def _refused(self, refused: Refusal | None) -> Refusal | None:
-        """Handle a refusal. Raises RowGoneError when the group's row is gone, and TargetChangedError."""
+        """Handle a refusal. Raises RowGoneError if the group's row no longer exists, and TargetChangedError."""
         if refused is None:
             return None
         self._doubt(refused)

@@ -369,7 +369,7 @@ class DuckTarget(CheckpointedTarget):
         return known
 
 
-# What a transaction has applied so far, in place of a savepoint, which DuckDB does not have.
+# What a transaction has applied so far, instead of a savepoint, which DuckDB does not have.
 
 
 JOURNAL_BYTES = 256 << 20

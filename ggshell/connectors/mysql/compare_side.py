@@ -63,7 +63,7 @@ SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS WHERE LOWER(COLU
 
 
 _TOO_LONG: Final = "a binary value whose digits are longer than max_allowed_packet"
-"""What is shown in place of such a value if it is compared with a text. The rows are reported as different."""
+"""What is shown instead of such a value if it is compared with a text. The rows are reported as different."""
 
 
 class MysqlColumn(NamedTuple):

@@ -99,7 +99,7 @@ class _Repair:
         return list(found.values())
 
     def _inserts(self, row: Values) -> Iterator[str]:
-        """Insert a row, at first with a label in place of the error value of an ENUM."""
+        """Insert a row, at first with a label instead of the error value of an ENUM."""
         possible = tuple(
             self._labels(name)[0] if self._is_error(name, value) else value
             for name, value in zip(self._names, row, strict=True)

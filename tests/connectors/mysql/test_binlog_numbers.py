@@ -7,7 +7,7 @@ from decimal import Context, Decimal, setcontext
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ggshell.connectors.mysql.binlog.cells import padded
@@ -25,6 +25,8 @@ def test_unsigned_integers_are_their_decimal_text(values: list[int]) -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
+@example([5550670050389.0, 0.03125])
+@example([999999999999999.0, 0.000001])
 def test_a_double_is_read_back_as_itself_from_no_more_digits_than_needed(values: list[float]) -> None:
     for value, text in zip(values, float_cells(np.array(values)).values(), strict=True):
         assert struct.pack("<d", float(text)) == struct.pack("<d", value)

@@ -165,8 +165,9 @@ def _decimals(values: NDArray[np.float64], *, single: bool) -> tuple[Ints, NDArr
 def _plain_cells(values: NDArray[np.float64], power: Ints) -> Cells:
     """The text of numbers with a given count of decimals: the digits as an integer, and a point among them."""
     scale = int(power.max(initial=0))
-    scaled = np.rint(np.abs(values) * 10.0**scale).astype(np.int64)
-    whole, fraction = scaled // 10**scale, scaled % 10**scale
+    own = 10**power  # a number has few enough digits at its own count of decimals, not at that of another one
+    digits = np.rint(np.abs(values) * own).astype(np.int64)
+    whole, fraction = digits // own, digits % own * 10 ** (scale - power)
     left = (
         integer_cells(np.where(np.signbit(values), -whole, whole)) if not (values < 0).any() else _signed(whole, values)
     )
