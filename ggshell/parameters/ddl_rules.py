@@ -38,8 +38,8 @@ _TEXTS = {
 """The options with a text, with the field of the condition."""
 _FLAGS = {"ALLOWEMPTYOBJECT": "empty_object", "ALLOWEMPTYOWNER": "empty_owner"}
 _ELSEWHERE = {
-    "SOURCECATALOG": "names of objects in trails have no container",
-    "ALLCATALOGS": "names of objects in trails have no container",
+    "SOURCECATALOG": "names in trails have no containers",
+    "ALLCATALOGS": "names in trails have no containers",
     "EVENTACTIONS": "records cannot trigger actions",
 }
 """Options that would select other statements, or do something that this version does not do, with the reason."""
