@@ -67,6 +67,18 @@ def replacing(path: Path, *, keep_previous: bool = False, mode: int = 0o640) -> 
         raise
 
 
+@contextlib.contextmanager
+def disk_errors(action: str, path: Path, hint: str = "") -> Iterator[None]:
+    """Convert an OSError in the block to a DiskError, which says that the action on a path is not possible.
+
+    ``hint``: by default that of ``remedy``.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DiskError(f"cannot {action} {path}: {error.strerror}", hint=hint or remedy(path)) from error
+
+
 def remove_leftovers(path: Path) -> None:
     """Remove the temporary files of processes that ended while they were writing a file."""
     for each in path.parent.glob(f".{glob.escape(path.name)}.*.*"):

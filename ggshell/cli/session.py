@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from ggshell.cli.options import Options
 from ggshell.clock import Clock, SystemClock, pause
 from ggshell.errors import DiskError, NotFoundError, StateError, StoreError, UsageError
+from ggshell.files import disk_errors
 from ggshell.home.home import Home
 from ggshell.home.last_part import part_of
 
@@ -155,10 +156,8 @@ class Session:
     def start_spooling(self, path: Path) -> None:
         """Append everything that is shown from now on to a file. Raises DiskError."""
         self.stop_spooling()
-        try:
+        with disk_errors("write", path, hint="SPOOL another file"):
             self._spool = path.open("a", encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise DiskError(f"cannot write {path}: {error.strerror}", hint="SPOOL another file") from error
 
     def stop_spooling(self) -> str:
         """Stop spooling and return the file's name, or an empty string if nothing was spooled."""

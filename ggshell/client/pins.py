@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ggshell.errors import DiskError, StoreError
-from ggshell.files import locked, write_atomically
+from ggshell.errors import StoreError
+from ggshell.files import disk_errors, locked, write_atomically
 from ggshell.network.trust import Pin
 
 FILE: Final = "known_services"
@@ -49,10 +49,8 @@ class Pins:
 
     def add(self, place: str, fingerprint: str) -> None:
         """Pin a certificate. Raises DiskError, StoreError."""
-        try:
+        with disk_errors("create", self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise DiskError(f"cannot create {self.path.parent}: {error.strerror}") from error
         with locked(self.path.with_suffix(".lock"), "the file of pinned certificates", wait=True):
             text = self._text()
             text += "" if text.endswith("\n") or not text else "\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from ggshell.errors import ConflictError, DiskError, NotFoundError, StoreError, UsageError
-from ggshell.files import read_json, write_atomically
+from ggshell.errors import ConflictError, NotFoundError, StoreError, UsageError
+from ggshell.files import disk_errors, read_json, write_atomically
 from ggshell.home.home import Home
 
 LONGEST_NAME: Final = 240
@@ -57,10 +57,8 @@ class Documents:
 
     def put(self, name: str, document: dict[str, Any]) -> None:
         """Create or replace a document. Raises DiskError."""
-        try:
+        with disk_errors("create", self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DiskError(f"cannot create {self._folder}: {error.strerror}") from error
         write_atomically(self.path(name), json.dumps(document, indent=1).encode(), mode=0o600)
 
     def delete(self, name: str) -> None:

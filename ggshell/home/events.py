@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from ggshell.clock import Clock, local_text
-from ggshell.errors import DiskError
+from ggshell.files import disk_errors
 from ggshell.home.home import Home
 
 
@@ -36,14 +36,12 @@ class EventLog:
     def write(self, severity: Severity, code: str, program: str, text: str) -> None:
         """Append one event. Raises DiskError."""
         line = event_line(self._clock.now(), severity, code, program, text)
-        try:
+        with disk_errors("write", self._path):
             descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
             try:
                 os.write(descriptor, line.encode())
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise DiskError(f"cannot write {self._path}: {error.strerror}") from error
 
     def read(self) -> str:
         """Return the whole log, or an empty text if there is none."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ggshell.cipher import NONCE, Cipher, random_bytes
-from ggshell.errors import DiskError, NotFoundError, StoreError
-from ggshell.files import locked, read_json, write_atomically
+from ggshell.errors import NotFoundError, StoreError
+from ggshell.files import disk_errors, locked, read_json, write_atomically
 
 _KEY = 32
 _PATIENCE_SECONDS = 5.0
@@ -55,10 +55,8 @@ class SealedFile:
 
     def save(self, value: Any) -> None:
         """Replace the document. Raises StoreError if its key is missing; DiskError."""
-        try:
+        with disk_errors("create", self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise DiskError(f"cannot create {self.path.parent}: {error.strerror}") from error
         if not self._key_path.exists():
             if self.exists:
                 raise self._unreadable("its key file is missing")

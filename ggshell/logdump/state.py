@@ -9,6 +9,7 @@ from typing import TextIO
 
 from ggshell.clock import Clock
 from ggshell.errors import DiskError, GgsError, UsageError
+from ggshell.files import disk_errors
 from ggshell.logdump.answers import Answer, Lost, Shown, TransactionSize
 from ggshell.logdump.cursor import Walk
 from ggshell.logdump.display import Display, Level
@@ -56,10 +57,8 @@ class LogdumpSession:
     def start_log(self, path: Path) -> None:
         """Append all output to a file from now on. Raises DiskError."""
         self.stop_log()
-        try:
+        with disk_errors("write", path, hint="LOG TO another file"):
             self._log = path.open("a", encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise DiskError(f"cannot write {path}: {error.strerror}", hint="LOG TO another file") from error
 
     def stop_log(self) -> None:
         log, self._log = self._log, None

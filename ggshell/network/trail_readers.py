@@ -11,8 +11,8 @@ import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ggshell.errors import DiskError, ProcessError, StoreError
-from ggshell.files import read_json, write_atomically
+from ggshell.errors import ProcessError, StoreError
+from ggshell.files import disk_errors, read_json, write_atomically
 from ggshell.network.proven import UNKNOWN_SENDER
 from ggshell.network.remote_group import RemoteGroup
 from ggshell.trail.name import TrailName
@@ -50,10 +50,8 @@ def forget_reader_of(name: TrailName, asking: RemoteGroup) -> None:
 def forget_reader(name: TrailName, home: str, group: str) -> None:
     """Forget a reader: its files may be purged. Raises DiskError."""
     path = _path(name, home, group)
-    try:
+    with disk_errors("remove", path):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise DiskError(f"cannot remove {path}: {error.strerror}") from error
 
 
 def _require_same(name: TrailName, reader: RemoteGroup) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from ggshell.cli.outcome import Outcome
 from ggshell.errors import ConflictError, DiskError, GgsError, StateError, StoreError, UsageError
-from ggshell.files import remove_leftovers, sync_directory, write_atomically
+from ggshell.files import disk_errors, remove_leftovers, sync_directory, write_atomically
 from ggshell.home.home import Home
 from ggshell.home.unfinished import journal_of
 from ggshell.service.answers import Said
@@ -55,7 +55,7 @@ class Journal:
     def write(self, content: Unfinished) -> None:
         """Replace the content; without steps, remove the file. Returns when that is durable. Raises DiskError."""
         folder = self.path.parent
-        try:
+        with disk_errors("write", self.path):
             if not content.steps:
                 self.path.unlink(missing_ok=True)
             elif not folder.is_dir():
@@ -63,8 +63,6 @@ class Journal:
                 sync_directory(folder.parent)
             if folder.is_dir() and not content.steps:
                 sync_directory(folder)
-        except OSError as error:
-            raise DiskError(f"cannot write {self.path}: {error.strerror}") from error
         if content.steps:
             write_atomically(self.path, msgspec.json.encode(content), mode=0o600)
 

@@ -9,7 +9,8 @@ from ggshell.cli.output.tables import table_text
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Note, Row
 from ggshell.cli.session import Session
-from ggshell.errors import DatabaseError, DiskError
+from ggshell.errors import DatabaseError
+from ggshell.files import disk_errors
 from ggshell.plurals import counted
 from ggshell.progress_text import progress_text
 
@@ -91,10 +92,8 @@ def _repair(
     """Write the repair script; returns a note to review it, unless it contains no statements."""
     path = session.home.resolve(file)
     text = databases[1].repair_script(found, databases[0].time(), replicated=replicated)
-    try:
+    with disk_errors("write", path, hint="specify another file in REPAIR"):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DiskError(f"cannot write {path}: {error.strerror}", hint="specify another file in REPAIR") from error
     count = sum(each.real for each in found)
     said = f"{count:,} statements written to {path}; review the script before you run it."
     return (Note("GGS-00721", said),) if count else ()

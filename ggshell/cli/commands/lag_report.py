@@ -16,7 +16,8 @@ from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Row
 from ggshell.cli.session import Session
 from ggshell.durations import seconds_text
-from ggshell.errors import DiskError, NotFoundError, StateError
+from ggshell.errors import NotFoundError, StateError
+from ggshell.files import disk_errors
 
 if TYPE_CHECKING:
     from ggshell.connectors.logged_in import LoggedIn
@@ -186,10 +187,8 @@ def _write(session: Session, file: str, figures: LagFigures) -> str:
     from ggshell.cli.lag_page.page import page
 
     path = session.home.resolve(file)
-    try:
+    with disk_errors("write", path, hint="specify another file in TO"):
         path.write_text(page(figures), encoding="utf-8")
-    except OSError as error:
-        raise DiskError(f"cannot write {path}: {error.strerror}", hint="specify another file in TO") from error
     coarser = (
         f", by {figures.period.lower()}, because it would be too detailed by {figures.asked.lower()}"
         if figures.asked

@@ -13,7 +13,7 @@ from ggshell.cli.results import Message
 from ggshell.cli.results.bounded import CacheStats
 from ggshell.cli.results.requests import Transactions
 from ggshell.cli.session import Session
-from ggshell.errors import DiskError
+from ggshell.files import disk_errors
 from ggshell.groups.control import request
 from ggshell.home.shown_place import ShownPlace
 
@@ -54,10 +54,8 @@ def _thread(transaction: Mapping[str, Any]) -> object:
 
 
 def _write(path: Path, result: Transactions) -> None:
-    try:
+    with disk_errors("write", path):
         path.write_text(result.layout, encoding="utf-8")
-    except OSError as error:
-        raise DiskError(f"cannot write {path}: {error.strerror}") from error
 
 
 @command("SEND EXTRACT SKIPTRANS", EXTRACT, "SKIPTRANS", "Skip transaction {}")

@@ -9,7 +9,8 @@ from ggshell.cli.groups import ER, EXTRACT, REPLICAT, Kinds, one
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, NamedValues, Text
 from ggshell.cli.session import Session
-from ggshell.errors import DiskError, NotFoundError, StateError
+from ggshell.errors import NotFoundError, StateError
+from ggshell.files import disk_errors
 from ggshell.groups.control import request
 from ggshell.language import pages
 from ggshell.language.notation import keywords
@@ -123,8 +124,6 @@ def _parameter_answer(
     if not file:
         return Text("GETPARAMINFO", text + "\n")
     path = session.home.resolve(file)
-    try:
+    with disk_errors("write", path, hint="specify another file in FILE"):
         path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise DiskError(f"cannot write {path}: {error.strerror}", hint="specify another file in FILE") from error
     return Message((f"{len(given)} parameters written to {path}.",), apart=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ggshell.errors import ConnectionLostError, DiskError, GgsError
-from ggshell.files import sync_directory
+from ggshell.files import disk_errors, sync_directory
 from ggshell.object_stores import StorePlace, is_elsewhere, open_place, store_error
 
 _ATTEMPTS: Final = 3
@@ -172,10 +172,8 @@ def _object(place: StorePlace) -> Iterator[Any]:
 
 
 def _create_file(path: Path, data: bytes) -> bool:
-    try:
+    with disk_errors("create", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DiskError(f"cannot create {path.parent}: {error.strerror}") from error
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with partial.open("wb") as sink:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ggshell.check.parameter_files import kind_of
-from ggshell.errors import ConflictError, DiskError, HttpError, NotFoundError, StateError, UsageError
+from ggshell.errors import ConflictError, HttpError, NotFoundError, StateError, UsageError
+from ggshell.files import disk_errors
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.users import Role
 from ggshell.language.redaction import MASK
@@ -139,10 +140,8 @@ def delete_file(call: Call, file: str) -> Answer:
                 f"{found.name} is the parameter file of {kind} {found.group}", hint=f"DELETE {kind} {found.group} first"
             )
     _require_access_role(call, found, "")
-    try:
+    with disk_errors("delete", found.path):
         found.path.unlink(missing_ok=True)
-    except OSError as error:
-        raise DiskError(f"cannot delete {found.path}: {error.strerror}") from error
     return Answer()
 
 

@@ -41,7 +41,8 @@ from ggshell.connectors.lake.forms.source_record import record_properties, sourc
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.target import LakeTarget
 from ggshell.connectors.lake.type_changes import is_wider
-from ggshell.errors import ApplyError, DiskError
+from ggshell.errors import ApplyError
+from ggshell.files import disk_errors
 from ggshell.parameters.lake_tables import (
     DEFAULT_LAYOUTS,
     Compression,
@@ -69,10 +70,8 @@ class IcebergTables:
 
     def __init__(self, target: LakeTarget, group: str, cache: Path, layouts: LakeLayouts = DEFAULT_LAYOUTS) -> None:
         if target.folder is not None:
-            try:
+            with disk_errors("create", target.folder):
                 target.folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise DiskError(f"cannot create {target.folder}: {error.strerror}") from error
         self._target = target
         self._property = f"ggshell.{group.upper()}"
         self._catalog = catalog_of(target)
