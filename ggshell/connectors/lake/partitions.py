@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -35,13 +36,13 @@ def derived(fields: Sequence[PartitionField]) -> tuple[PartitionField, ...]:
 
 def partitioned(rows: pa.Table, fields: Sequence[PartitionField]) -> Iterator[Part]:
     """Divide rows by partition, with the derived columns. Raises ApplyError for a column that is missing or of a wrong type."""
+    values = {field.name: field_values(rows, field) for field in fields}
     for field in derived(fields):
-        rows = rows.append_column(field.name, field_values(rows, field))
+        rows = rows.append_column(field.name, values[field.name])
     if not fields or not rows.num_rows:
         yield Part((), rows)
         return
     names = [field.name for field in fields]
-    _require(rows, names)
     numbers = [_codes(rows[name]) for name in names]
     keys = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in numbers), ",")
     groups = (
@@ -68,7 +69,9 @@ def field_values(rows: pa.Table, field: PartitionField) -> pa.Array:
     column = rows[field.column].combine_chunks()
     try:
         match field.transform:
-            case Transform.DAY:
+            case Transform.IDENTITY:
+                return column
+            case Transform.DAY if pa.types.is_temporal(column.type):
                 return column.cast(pa.date32())
             case Transform.BUCKET:
                 return pa.array(
@@ -81,12 +84,22 @@ def field_values(rows: pa.Table, field: PartitionField) -> pa.Array:
             case Transform.TRUNCATE:
                 return pc.utf8_slice_codeunits(column, 0, field.number)
             case _:
-                return pc.strftime(column, _LENGTHS[field.transform])
+                return pc.strftime(column, _LENGTHS.get(field.transform, ""))  # Arrow refuses what is not a time.
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ApplyError(
             f"PARTITIONBY {field.transform.name} ({field.column}): a column of type {column.type} has no such partitions",
             hint="correct LAKETABLE",
         ) from error
+
+
+def possible(fields: Sequence[PartitionField], schema: pa.Schema) -> tuple[PartitionField, ...]:
+    """The fields that columns of these types have: a text has no day."""
+    rows, found = schema.empty_table(), []
+    for field in fields:
+        with suppress(ApplyError):
+            field_values(rows, field)
+            found.append(field)
+    return tuple(found)
 
 
 def _bucket(text: str | None, buckets: int) -> int | None:

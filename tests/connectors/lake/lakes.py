@@ -106,8 +106,9 @@ class Lake:
             done = self.committed
             assert done is not None
             version = f"v={done.tables[str(table.name)]:012d}"
-            files = str(self.folder / "current" / str(table.name) / version / "*.parquet").replace("'", "''")
-            return duckdb.sql(f"SELECT {listed} FROM read_parquet('{files}') ORDER BY 1").fetchall()
+            files = str(self.folder / "current" / str(table.name) / version / "**" / "*.parquet").replace("'", "''")
+            query = f"SELECT {listed} FROM read_parquet('{files}', hive_partitioning = false) ORDER BY 1"
+            return duckdb.sql(query).fetchall()
         return duckdb.sql(f"SELECT {listed} FROM lake ORDER BY 1").fetchall()
 
     def people(self) -> list[tuple[int, str | None, str]]:

@@ -14,7 +14,7 @@ from lakes import Lake, image
 from readers import OWN, tables_of_readers
 
 from ggshell.connectors.lake.target import TableForm
-from ggshell.parameters.lake_tables import Deletes, LakeLayouts, TableLayout
+from ggshell.parameters.lake_tables import Deletes, LakeLayouts, PartitionField, TableLayout, Transform
 from ggshell.record.definition import Column, TableDefinition, column_number
 from ggshell.record.image import encode_image
 from ggshell.record.operation import IoType
@@ -375,6 +375,39 @@ def test_a_column_can_take_the_name_of_one_that_is_renamed_too(lake: Lake) -> No
     second = identified(ID, LABEL._replace(name="notes"), notes._replace(name="more"))
     changing.batch(update(second, id="1", notes="new"), insert(second, "3", "c", "z"))
     assert changing.rows("id", "notes", "more") == [(1, "new", "x"), (2, "b", "y"), (3, "c", "z")]
+
+
+@each_form
+@pytest.mark.parametrize("transform", [(Transform.IDENTITY,), (Transform.BUCKET, 3), (Transform.TRUNCATE, 2)])
+def test_a_column_of_partitions_gets_another_type_and_is_dropped_and_added_again(
+    lake: Lake, transform: tuple[Any, ...]
+) -> None:
+    changing = Changing(lake)
+    layout = TableLayout((PartitionField("size", *transform), PartitionField("label")))
+    changing.deliveries.layouts = LakeLayouts((("hr.*", layout),))
+    first = identified(ID, LABEL, Column("size", "integer", 23, True, 4))
+    changing.batch(*(insert(first, str(number), "ab"[number % 2], str(number % 3)) for number in range(6)))
+    texts = identified(ID, LABEL, Column("size", "text", 25, True, 4))
+    changing.batch(insert(texts, "6", "c", "large"), update(texts, id="1", size="small"))
+    changing.batch(update(texts, id="6", label="d"), Row(texts, IoType.DELETE, image("5")))
+    rows = [(0, "a", "0"), (1, "b", "small"), (2, "a", "2"), (3, "b", "0"), (4, "a", "1"), (6, "d", "large")]
+    assert changing.rows("id", "label", "size") == rows
+    again = identified(ID, LABEL, Column("size", "bigint", 20, True, 9))
+    changing.batch(insert(again, "7", "e", None))
+    assert changing.rows("id", "label", "size") == [*((*row[:2], None) for row in rows), (7, "e", None)]
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA, TableForm.ICEBERG], indirect=True)
+def test_a_table_loses_the_partitions_that_a_new_type_does_not_have(lake: Lake) -> None:
+    changing = Changing(lake)
+    layout = TableLayout((PartitionField("size", Transform.MONTH), PartitionField("label")))
+    changing.deliveries.layouts = LakeLayouts((("hr.*", layout),))
+    days = identified(ID, LABEL, Column("size", "date", 1082, True, 4))
+    changing.batch(*(insert(days, str(number), "a", f"2026-0{number}-01") for number in range(1, 4)))
+    texts = identified(ID, LABEL, Column("size", "text", 25, True, 4))
+    changing.batch(insert(texts, "4", "b", "large"))
+    changing.batch(update(texts, id="1", size="small"), Row(texts, IoType.DELETE, image("2")))
+    assert changing.rows("id", "label", "size") == [(1, "a", "small"), (3, "a", "2026-03-01"), (4, "b", "large")]
 
 
 @each_form

@@ -24,7 +24,7 @@ from ggshell.connectors.lake.forms.delta_rows import DeltaRows, RowChange
 from ggshell.connectors.lake.forms.delta_state import Action, DeltaState, table_location
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
-from ggshell.connectors.lake.partitions import derived, field_values, fields_of, fields_text
+from ggshell.connectors.lake.partitions import derived, field_values, fields_of, fields_text, possible
 from ggshell.errors import ApplyError, StoreError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, PartitionField
 from ggshell.query.trail_read import COLUMNS, chosen
@@ -99,6 +99,8 @@ class DeltaTables:
 
         def actions(state: DeltaState, now: int) -> list[Action]:
             fields = self._fields(name, state)
+            if change.changed:
+                fields = possible(fields, change.rows.schema)
             schema = _with_derived(change.rows.schema, fields)
             described = self._described(state, change, schema, fields, now)
             replaced = None if change.cleared or not state.exists else change.replaced

@@ -212,11 +212,21 @@ class DeltaState:
         lines = "\n".join(map(log_text, (info, *actions)))
         if not self.store.create(_entry(self.version + 1), lines.encode()):
             return False
+        before = self._partition_types() if self.exists else {}
         self._apply(actions)
         self.version += 1
-        if self.version and self.version % CHECKPOINT_EVERY == 0:
+        if (self.version and self.version % CHECKPOINT_EVERY == 0) or self._has_retyped_partition(before):
             self._checkpoint()
         return True
+
+    def _has_retyped_partition(self, before: Mapping[str, pa.DataType]) -> bool:
+        """Whether partitions have values of other types now. Readers cannot read the earlier ones, also of removed files."""
+        there = self._partition_types()
+        return any(there.get(name, kind) != kind for name, kind in before.items())
+
+    def _partition_types(self) -> dict[str, pa.DataType]:
+        schema = self.schema if self.partition_columns else pa.schema([])
+        return {name: schema.field(name).type for name in self.partition_columns}
 
     def _require_there(self) -> None:
         """Without its earlier log, the table of a new commit would be broken."""

@@ -9,7 +9,7 @@ Each write is one catalog transaction, which also sets the table's property ``gg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.partitioning import PartitionField as SpecField
 from pyiceberg.table import Table, Transaction
 from pyiceberg.transforms import (
     BucketTransform,
@@ -29,7 +30,20 @@ from pyiceberg.transforms import (
     YearTransform,
 )
 from pyiceberg.transforms import Transform as IcebergTransform
-from pyiceberg.types import DecimalType, DoubleType, IcebergType, IntegerType, LongType
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
@@ -63,6 +77,19 @@ _PROPERTIES = {
     "write.metadata.previous-versions-max": "100",
 }
 """Every batch is a snapshot. Without these properties there would be as many metadata files as batches."""
+
+_TYPES = {
+    pa.int32(): IntegerType(),
+    pa.int64(): LongType(),
+    pa.float32(): FloatType(),
+    pa.float64(): DoubleType(),
+    pa.bool_(): BooleanType(),
+    pa.date32(): DateType(),
+    pa.timestamp("us"): TimestampType(),
+    pa.timestamp("us", "UTC"): TimestamptzType(),
+    pa.string(): StringType(),
+    pa.binary(): BinaryType(),
+}
 
 
 class IcebergTables:
@@ -165,11 +192,13 @@ class IcebergTables:
 
     def _replace(self, table: Table, change: TableChange, batch: LakeBatch) -> None:
         with table.transaction() as transaction:
+            rows = self._row_changes(change.definition.name, table)
+            if _partition_fields(transaction, change.changed):
+                rows.remove_all(transaction, _summary(batch))
             _evolve(transaction, change)
             _keep_record(transaction, change)
             _keep_compression(transaction, self._layouts.of(change.definition.name))
             keys = None if change.cleared else change.replaced
-            rows = self._row_changes(change.definition.name, table)
             rows.replace(transaction, change.rows, keys, _summary(batch), change.filled)
             self._mark(transaction, batch)
 
@@ -265,30 +294,67 @@ def _keep_compression(transaction: Transaction, layout: TableLayout) -> None:
         transaction.set_properties({_CODEC: codec})
 
 
-def _wide_type(kind: pa.DataType) -> IcebergType:
-    """Iceberg's type for one that a column can be widened to."""
-    if pa.types.is_decimal(kind):
-        return DecimalType(kind.precision, kind.scale)
-    return {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.float64(): DoubleType()}[kind]
+def _iceberg_type(kind: pa.DataType) -> IcebergType:
+    return DecimalType(kind.precision, kind.scale) if pa.types.is_decimal(kind) else _TYPES[kind]
 
 
 def _evolve(transaction: Transaction, change: TableChange) -> None:
-    """Rename, widen and add columns, and recreate columns whose type has changed; their values are among the rows."""
+    """Rename, widen and add columns, and recreate columns whose type has changed; their values are among the rows.
+
+    A column of the table's partitions keeps its identity: no reader accepts another column with the name that the field of
+    an old partition has.
+    """
     if change.renamed or change.widened:
         with transaction.update_schema() as update:
             for before, after in change.renamed:
                 update.rename_column(before, after)
         with transaction.update_schema() as update:
             for field in change.widened:
-                update.update_column(field.name, field_type=_wide_type(field.type))
-    if change.changed:
+                update.update_column(field.name, field_type=_iceberg_type(field.type))
+    partition = _partition_fields(transaction, change.changed)
+    fields = {name: change.rows.schema.field(name) for name in change.changed}
+    if partition:
+        _retype_partition(transaction, partition, fields)
+    recreated = [field for name, field in fields.items() if name not in partition]
+    if recreated:
         with transaction.update_schema(allow_incompatible_changes=True) as update:
-            for name in change.changed:
-                update.delete_column((name,))
-    new = [*change.added, *(change.rows.schema.field(name) for name in change.changed)]
-    if new:
+            for field in recreated:
+                update.delete_column((field.name,))
+    if change.added or recreated:
         with transaction.update_schema() as update:
-            update.union_by_name(pa.schema(new))
+            update.union_by_name(pa.schema([*change.added, *recreated]))
+
+
+def _partition_fields(transaction: Transaction, columns: Collection[str]) -> dict[str, list[SpecField]]:
+    """The fields of the table's partitions that follow from these columns, by column."""
+    metadata, found = transaction.table_metadata, dict[str, list[SpecField]]()
+    for field in metadata.spec().fields:
+        name = metadata.schema().find_column_name(field.source_id)
+        if name in columns:
+            found.setdefault(name, []).append(field)
+    return found
+
+
+def _retype_partition(
+    transaction: Transaction, partition: Mapping[str, Sequence[SpecField]], fields: Mapping[str, pa.Field]
+) -> None:
+    """Change the types of columns of partitions, which stay the same columns: old partitions have their numbers and names.
+
+    A field of the partitions that the new type does not have (the day of a text) goes.
+    """
+    kinds = {name: _iceberg_type(fields[name].type) for name in partition}
+    gone = [field.name for name, several in partition.items() for field in several if not _fits(field, kinds[name])]
+    if gone:
+        with transaction.update_spec() as spec:
+            for name in gone:
+                spec.remove_field(name)
+    with transaction.update_schema(allow_incompatible_changes=True) as update:
+        for name, kind in kinds.items():
+            update.update_column(name, field_type=kind)
+
+
+def _fits(field: SpecField, kind: IcebergType) -> bool:
+    return bool(field.transform.can_transform(kind))
 
 
 @contextmanager

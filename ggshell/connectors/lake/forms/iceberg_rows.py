@@ -83,6 +83,13 @@ class RowChanges:
         if change.added or change.removed:
             FileChanges(transaction, live, change, Operation.OVERWRITE, properties).commit()
 
+    def remove_all(self, transaction: Transaction, properties: Mapping[str, str]) -> None:
+        """Delete all rows in a snapshot of its own: the partitions of their files are described by the present columns."""
+        live, _ = self._read(transaction.table_metadata)
+        if live.data:
+            change = FileChange([], {*live.data, *live.deletes})
+            FileChanges(transaction, live, change, Operation.DELETE, properties).commit()
+
     def _read(self, metadata: TableMetadata) -> tuple[LiveFiles, TableFiles]:
         live = self._snapshots.read(metadata)
         self._indexes.retain(live.data)
