@@ -205,9 +205,9 @@ def _folded(name: TableName) -> tuple[str, str]:
 
 
 def merged_columns(definitions: Sequence[TableDefinition]) -> list[tuple[str, str]]:
-    """(name, type text) of a table's columns: those of its newest definition, then those that only older ones have."""
+    """(name, known type) of a table's columns: those of its newest definition, then those that only older ones have."""
     found: dict[str, str] = {}
     for definition in reversed(definitions):
         for column in definition.columns:
-            found.setdefault(column.name, column.type_name)
+            found.setdefault(column.name, column.known_type)
     return list(found.items())

@@ -64,7 +64,10 @@ _SPARK: Final = {
 
 
 def arrow_type(type_text: str) -> pa.DataType:
-    """The Arrow type of a source type; text if no Arrow type can hold all its values. Oracle has its types in upper case."""
+    """The Arrow type of a source type (``Column.known_type``); text if no Arrow type can hold all its values.
+
+    Oracle has its types in upper case.
+    """
     if type_text.isupper():
         return _ORACLE.get(type_text, pa.string())
     name = _PRECISION.sub(r"\1", type_text.lower())

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple, Protocol
 from ggshell.types import TableName
 
 _COLUMN_BITS: Final = 16
+FIRST_USER_TYPE: Final = 16384
+"""The first OID of types that users of PostgreSQL make (FirstNormalObjectId). No other source has such large type ids."""
 
 
 class Column(NamedTuple):
@@ -24,6 +26,11 @@ class Column(NamedTuple):
     nullable: bool = True
     number: int = 0
     missing: str | None = None
+
+    @property
+    def known_type(self) -> str:
+        """The type text; empty for a type that users of PostgreSQL have made, whose name says nothing of its values."""
+        return self.type_name if self.type_id < FIRST_USER_TYPE else ""
 
 
 class NumberedColumn(Protocol):

@@ -248,5 +248,5 @@ def _schema(definition: TableDefinition, fit: Callable[[pa.DataType], pa.DataTyp
         raise ApplyError(
             f"column {KEY} of {definition.name} has a name that is reserved for the lake", hint="exclude the table"
         )
-    own = [(column.name, fit(arrow_type(column.type_name))) for column in definition.columns]
+    own = [(column.name, fit(arrow_type(column.known_type))) for column in definition.columns]
     return pa.schema([(KEY, pa.string()), *own])

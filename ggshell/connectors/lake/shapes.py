@@ -24,7 +24,7 @@ def continues(first: TableDefinition, second: TableDefinition) -> bool:
 
 def _keeps_texts(old: Column, new: Column) -> bool:
     """Whether the texts of the old type are texts of the new one with the same values. Those of float numbers are rounded."""
-    if old.type_name == new.type_name:
+    if old.type_name == new.type_name and old.known_type == new.known_type:
         return True
-    before, after = arrow_type(old.type_name), arrow_type(new.type_name)
+    before, after = arrow_type(old.known_type), arrow_type(new.known_type)
     return before == after or (is_wider(before, after) and not pa.types.is_floating(before))

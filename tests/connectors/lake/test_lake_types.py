@@ -28,6 +28,24 @@ def kinds(table: KindPairs) -> TableDefinition:
     return TableDefinition(TableName("hr", "kinds"), (Column("id", "integer", 23), *columns), (0,))
 
 
+@pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+def test_types_of_users_are_not_taken_for_those_of_mariadb_with_the_same_names(lake: Lake) -> None:
+    """PostgreSQL writes types on the search path without their schema: domains, enums, composite types."""
+    values = {
+        "double": "123456789012345.123456789012345",
+        "datetime": "late",
+        "tinyint": "70000",
+        "blob": "a text",
+        "timestamp": "(1,2)",
+    }
+    columns = (Column(name, name, 16384 + number) for number, name in enumerate(values))
+    definition = TableDefinition(TableName("hr", "kinds"), (Column("id", "integer", 23), *columns), (0,))
+    rows = [Row(definition, IoType.INSERT, image("1", *values.values()))]
+    Deliveries(lake).batch(0, BEGIN, lake.write(rows))
+    for reader, read in tables_of_readers(lake.target, definition.name).items():
+        assert read.select(list(values)).to_pylist() == [values], reader
+
+
 @pytest.mark.parametrize("table", [FROM_POSTGRESQL, FROM_MARIADB], ids=lambda table: table.source)
 @pytest.mark.parametrize("lake", list(TableForm), indirect=True)
 def test_every_reader_sees_the_values_of_the_page(lake: Lake, table: KindPairs, spark: SparkSession) -> None:
