@@ -70,8 +70,8 @@ _JAVA_OPTIONS: Final = " ".join(
 """Java has little to do here: its second compiler takes more time than it saves. By default it takes all memory that it may
 have before it collects garbage."""
 _NO_MEMORY = ("OutOfMemoryError", "Java heap space", "TaskResultLost")
-_RAISED = re.compile(r"^((?:\w+\.)*\w*(?:Error|Exception)(?:: [^\n]*\S)?)$", re.MULTILINE)
-"""The last line of a traceback of Python."""
+_RAISED = re.compile(r"^[ \t]+\S.*\n((?:\w+\.)*\w+(?:: [^\n]*\S)?)[ \t]*$", re.MULTILINE)
+"""The line after the frames of a traceback of Python: the class, which can have any name, and its text."""
 _CAUSE = re.compile(r"^(?:Caused by: |: )[\w.$]+: ([^\n]*\S)", re.MULTILINE)
 
 

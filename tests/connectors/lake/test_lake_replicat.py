@@ -224,16 +224,31 @@ Caused by: {cause}
 """
 
 
-def test_the_failure_of_python_in_a_stream_is_reported_with_its_last_line() -> None:
-    text = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was \
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "OSError: [Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device",
+        "pyarrow.lib.ArrowInvalid: Schema at index 1 was different",
+        "StopIteration",
+    ],
+)
+def test_the_failure_of_python_in_a_stream_is_reported_with_its_last_line(cause: str) -> None:
+    text = f"""[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was \
 raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "delivery.py", line 1, in write
     raise ValueError: not this one
-OSError: [Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device
+ValueError: not this one
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "delivery.py", line 2, in write
+    raise
+    ^^^^^
+{cause}
+More: of its text
 """
-    assert stream_failure(RuntimeError(text)).message == (
-        "the Spark stream ended: OSError: [Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"
-    )
+    assert stream_failure(RuntimeError(text)).message == f"the Spark stream ended: {cause}"
 
 
 @pytest.mark.parametrize(
