@@ -134,5 +134,5 @@ def test_the_password_of_a_rule_is_noted_as_unsupported(tmp_path: Path) -> None:
     line = "ACCESSRULE, PROG *, USER john, PASSWORD ocean1, ENCRYPTKEY lookup1, ALLOW"
     loaded = examine(f"{line}\n", tmp_path / "mgr.prm", "Manager")
     assert loaded.refusals == []
-    assert "passwords of their own" in loaded.parameters[0].note
+    assert "their own passwords" in loaded.parameters[0].note
     assert loaded.typed.access.rules[0].login == "john"

@@ -179,7 +179,7 @@ def test_another_server_takes_over_by_gtid(
         _insert(capture.login, 6)
         capture.start()
         capture.wait_for_ids([1, 2, 3, 4, 5, 6])
-        assert "another server" in capture.home.report("EXT1").with_name("EXT10.rpt").read_text()
+        assert "a different server" in capture.home.report("EXT1").with_name("EXT10.rpt").read_text()
 
 
 def test_a_slow_reader_that_the_server_drops_misses_nothing_and_gets_nothing_twice(
