@@ -204,7 +204,7 @@ def test_a_service_that_does_not_speak_tls_or_does_not_answer_is_reported(
     for url, reason in (
         (str(plain), "use https://"),
         (f"https://127.0.0.1:{free_port()}", "Connection refused"),
-        (f"https://127.0.0.1:{silent.getsockname()[1]}", "no answer in time"),
+        (f"https://127.0.0.1:{silent.getsockname()[1]}", "did not answer in time"),
         ("https://no-such-host.invalid", "cannot be reached"),
         ("http://10.0.0.1", "does not encrypt"),
     ):

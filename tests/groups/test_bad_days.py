@@ -347,7 +347,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True, text=True, check=False
     )
     if made.returncode:
-        pytest.skip(f"this machine lets nobody mount a small disk here: {made.stderr.strip()}")
+        pytest.skip(f"a small disk cannot be mounted here: {made.stderr.strip()}")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 

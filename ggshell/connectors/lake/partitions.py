@@ -36,6 +36,7 @@ def derived(fields: Sequence[PartitionField]) -> tuple[PartitionField, ...]:
 
 def partitioned(rows: pa.Table, fields: Sequence[PartitionField]) -> Iterator[Part]:
     """Divide rows by partition, with the derived columns. Raises ApplyError for a column that is missing or of a wrong type."""
+    require_free_names(rows.column_names, fields)
     values = {field.name: field_values(rows, field) for field in fields}
     for field in derived(fields):
         rows = rows.append_column(field.name, values[field.name])
@@ -63,20 +64,30 @@ def _require(rows: pa.Table, names: Sequence[str]) -> None:
         raise ApplyError(f"PARTITIONBY {missing[0]}: the table has no such column", hint="correct LAKETABLE")
 
 
+def require_free_names(columns: Sequence[str], fields: Sequence[PartitionField]) -> None:
+    """Raise ApplyError if the source has a column with the name of a derived one."""
+    for field in derived(fields):
+        if field.name in columns:
+            raise ApplyError(
+                f"PARTITIONBY {field.transform.name} ({field.column}): the source has a column {field.name}, which is the name"
+                " of this partition",
+                hint="use another transform in LAKETABLE, or exclude the table",
+            )
+
+
 def field_values(rows: pa.Table, field: PartitionField) -> pa.Array:
-    """The values of a transform."""
+    """The values of a transform. Readers do not agree on the text of binary values, so these are no partitions."""
     _require(rows, [field.column])
     column = rows[field.column].combine_chunks()
     try:
         match field.transform:
-            case Transform.IDENTITY:
+            case Transform.IDENTITY if not pa.types.is_binary(column.type):
                 return column
             case Transform.DAY if pa.types.is_temporal(column.type):
                 return column.cast(pa.date32())
             case Transform.BUCKET:
-                return pa.array(
-                    [_bucket(each, field.number) for each in column.cast(pa.string()).to_pylist()], pa.int32()
-                )
+                values = column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
+                return pa.array([_bucket(each, field.number) for each in values.to_pylist()], pa.int32())
             case Transform.TRUNCATE if pa.types.is_integer(column.type):
                 return pa.array(
                     [None if each is None else each - each % field.number for each in column.to_pylist()], column.type
@@ -86,8 +97,9 @@ def field_values(rows: pa.Table, field: PartitionField) -> pa.Array:
             case _:
                 return pc.strftime(column, _LENGTHS.get(field.transform, ""))  # Arrow refuses what is not a time.
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        name = "" if field.transform is Transform.IDENTITY else f"{field.transform.name} "
         raise ApplyError(
-            f"PARTITIONBY {field.transform.name} ({field.column}): a column of type {column.type} has no such partitions",
+            f"PARTITIONBY {name}({field.column}): a column of type {column.type} has no such partitions",
             hint="correct LAKETABLE",
         ) from error
 
@@ -102,8 +114,8 @@ def possible(fields: Sequence[PartitionField], schema: pa.Schema) -> tuple[Parti
     return tuple(found)
 
 
-def _bucket(text: str | None, buckets: int) -> int | None:
-    return None if text is None else zlib.crc32(text.encode()) % buckets
+def _bucket(value: bytes | None, buckets: int) -> int | None:
+    return None if value is None else zlib.crc32(value) % buckets
 
 
 def value_text(value: Any) -> str | None:
@@ -119,8 +131,6 @@ def value_text(value: Any) -> str | None:
             return value.isoformat()
         case Decimal():
             return format(value, "f")
-        case bytes():
-            return value.decode("latin-1")
         case _:
             return str(value)
 

@@ -174,6 +174,42 @@ def test_a_history_can_be_partitioned_by_the_mark_of_its_present_versions(lake: 
     sales.agree(["id", "region", "_current"], (1, "a", False), (1, "b", True), (2, "a", True))
 
 
+FILES = TableDefinition(SALES.name, (SALES.columns[0], Column("content", "bytea", 17)), (0,))
+
+
+def content(number: int, value: str) -> Row:
+    return Row(FILES, IoType.INSERT, image(str(number), value))
+
+
+@each_form
+def test_binary_values_can_be_in_buckets_and_those_of_iceberg_in_partitions(lake: Lake) -> None:
+    values = ["\\x", "\\xff00", "\\xc3a9", "\\x80"]
+    fields = (PartitionField("content", Transform.BUCKET, 2), PartitionField("content"))
+    sales = Sales(lake, TableLayout(fields if lake.form is TableForm.ICEBERG else fields[:1]))
+    sales.batch([content(number, value) for number, value in enumerate(values)])
+    sales.batch([content(4, "\\xff00"), deleted(0)])
+    rows = [*enumerate(bytes.fromhex(value[2:]) for value in values)][1:]
+    sales.agree(["id", "content"], *rows, (4, b"\xff\x00"))
+
+
+@pytest.mark.parametrize("lake", [TableForm.PARQUET, TableForm.DELTA], indirect=True)
+def test_a_binary_column_cannot_be_a_partition_where_its_value_is_a_text(lake: Lake) -> None:
+    with pytest.raises(ApplyError, match=r"PARTITIONBY \(content\): a column of type binary"):
+        Sales(lake, TableLayout((PartitionField("content"),))).batch([content(1, "\\xff00")])
+
+
+@pytest.mark.parametrize("lake", [TableForm.PARQUET, TableForm.DELTA], indirect=True)
+@pytest.mark.parametrize("later", [False, True], ids=["from the beginning", "later"])
+def test_a_column_with_the_name_of_a_partition_is_refused(lake: Lake, later: bool) -> None:
+    sales = Sales(lake, TableLayout((PartitionField("region", Transform.BUCKET, 2),)))
+    name = PartitionField("region", Transform.BUCKET, 2).name
+    wider = SALES._replace(columns=(*SALES.columns, Column(name, "text", 25, True, 9)))
+    if later:
+        sales.batch([sale(1, "eu")])
+    with pytest.raises(ApplyError, match=f"the source has a column {name}"):
+        sales.batch([Row(wider, IoType.INSERT, image("2", "us", DAYS[0], "x"))])
+
+
 @pytest.mark.parametrize("lake", [TableForm.DELTA, TableForm.ICEBERG], indirect=True)
 def test_a_compaction_keeps_partitions_and_order(lake: Lake) -> None:
     lake.home.parameters("lake").write_text(

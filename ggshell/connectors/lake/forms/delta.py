@@ -24,7 +24,14 @@ from ggshell.connectors.lake.forms.delta_rows import DeltaRows, RowChange
 from ggshell.connectors.lake.forms.delta_state import Action, DeltaState, table_location
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
-from ggshell.connectors.lake.partitions import derived, field_values, fields_of, fields_text, possible
+from ggshell.connectors.lake.partitions import (
+    derived,
+    field_values,
+    fields_of,
+    fields_text,
+    possible,
+    require_free_names,
+)
 from ggshell.errors import ApplyError, StoreError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, PartitionField
 from ggshell.query.trail_read import COLUMNS, chosen
@@ -99,6 +106,7 @@ class DeltaTables:
 
         def actions(state: DeltaState, now: int) -> list[Action]:
             fields = self._fields(name, state)
+            require_free_names(change.rows.schema.names, fields)
             if change.changed:
                 fields = possible(fields, change.rows.schema)
             schema = _with_derived(change.rows.schema, fields)
