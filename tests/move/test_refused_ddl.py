@@ -92,7 +92,7 @@ def test_a_schema_that_is_newer_than_the_move_prevents_the_switch(move: MoveHome
     """Its rows are not captured, so they would be missing in the target."""
     _run(move.north, "CREATE SCHEMA fresh", "CREATE TABLE fresh.found (id int PRIMARY KEY)")
     for step in ("verify", "switch"):
-        assert "GGS-01268  schemas of north were not there when" in move.step(step, fails=True)
+        assert "GGS-01268  schemas of north did not exist when" in move.step(step, fails=True)
     move.step("prepare", "--from", "north", "--to", "south", "--schemas", "shop")
     move.step("verify")
 
@@ -106,7 +106,7 @@ def test_a_schema_of_the_last_moment_undoes_the_switch(move: MoveHome) -> None:
 
     clock = SystemClock()
     drain = Drain(move.home, clock, threading.Event().wait, lambda _: None)
-    with pytest.raises(StateError, match="not there when the move was prepared, and are not moved: last"):
+    with pytest.raises(StateError, match="did not exist when the move was prepared, and are not moved: last"):
         switch(steps.Means(move.home, lambda *_: True, say, drain), clock, Direction.FORWARD)
     _run(move.north, "INSERT INTO shop.orders VALUES (1)", "DROP SCHEMA last CASCADE")
     assert "north is read-only" in move.step("switch")

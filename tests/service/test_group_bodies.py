@@ -234,7 +234,7 @@ def test_a_replicat_whose_alias_is_gone_is_deleted_and_otherwise_conflicts(clien
     refused = client.patch("/replicats/GONE1", {"description": "another"})
     assert (refused.status, "alias nobody" in refused.text) == (409, True), refused.text
     deleted = client.delete("/replicats/GONE1")
-    assert (deleted.status, "checkpoint table stays" in deleted.text) == (200, True), deleted.text
+    assert (deleted.status, "checkpoint table was not deleted" in deleted.text) == (200, True), deleted.text
     assert client.get("/replicats/GONE1").status == 404
 
 
