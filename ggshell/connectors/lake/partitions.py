@@ -76,7 +76,7 @@ def require_free_names(columns: Sequence[str], fields: Sequence[PartitionField])
 
 
 def field_values(rows: pa.Table, field: PartitionField) -> pa.Array:
-    """The values of a transform. Readers do not agree on the text of binary values, so these are no partitions."""
+    """The values of a transform. Readers do not agree on the text of binary values, so they are refused."""
     _require(rows, [field.column])
     column = rows[field.column].combine_chunks()
     try:
