@@ -240,16 +240,18 @@ def of_one_shape(parts: Sequence[NetEffects], *, keeps_deleted: bool = False) ->
     """
     found = list[NetEffects]()
     for each in parts:
-        is_joined = not keeps_deleted if each.cleared else True
-        if found and is_joined and (each.cleared or _is_one_shape(found[-1].definition, each.definition)):
+        if found and _composes(found[-1], each, keeps_deleted=keeps_deleted):
             found[-1] = composed(found[-1], each)
         else:
             found.append(each)
     return found
 
 
-def _is_one_shape(first: TableDefinition, second: TableDefinition) -> bool:
-    return is_same_key(key_columns(first), key_columns(second)) and continues(first, second)
+def _composes(first: NetEffects, second: NetEffects, *, keeps_deleted: bool) -> bool:
+    if second.cleared:
+        return not keeps_deleted
+    old, new = first.definition, second.definition
+    return is_same_key(key_columns(old), key_columns(new)) and continues(old, new)
 
 
 def _bases(first: NetEffects, second: NetEffects, place: Ints) -> pa.Array:

@@ -53,12 +53,10 @@ class Outage:
         """Record whether the store has answered the work of the block."""
         try:
             yield
-        except ConnectionLostError as error:
+        except ConnectionLostError:
             self.waits = True
-            self._context.waits(error.located)
             raise
         self.waits = False
-        self._context.waits("")
 
 
 @contextmanager

@@ -6,9 +6,7 @@ taken for values of the new type, or be lost with a dropped column, which stays 
 
 from __future__ import annotations
 
-import pyarrow as pa
-
-from ggshell.connectors.lake.type_changes import is_wider
+from ggshell.connectors.lake.type_changes import keeps_texts
 from ggshell.query.values import arrow_type
 from ggshell.record.definition import Column, TableDefinition, is_same_column
 
@@ -26,5 +24,4 @@ def _keeps_texts(old: Column, new: Column) -> bool:
     """Whether the texts of the old type are texts of the new one with the same values. Those of float numbers are rounded."""
     if old.type_name == new.type_name and old.known_type == new.known_type:
         return True
-    before, after = arrow_type(old.known_type), arrow_type(new.known_type)
-    return before == after or (is_wider(before, after) and not pa.types.is_floating(before))
+    return keeps_texts(arrow_type(old.known_type), arrow_type(new.known_type))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ggshell.connectors.lake.type_changes import is_wider
+from ggshell.connectors.lake.type_changes import keeps_texts
 from ggshell.query.values import arrow_type
 from ggshell.record.definition import TableDefinition, is_same_column
 
@@ -61,9 +61,9 @@ def _keeps_text(old: str, new: str) -> bool:
     if old == new or not old or not new:
         return True
     before, after = arrow_type(old), arrow_type(new)
-    if before == after:
-        return not _ROUNDING.match(new) and (before != pa.string() or _is_text(old, new))
-    return is_wider(before, after) and not pa.types.is_floating(before)
+    if before == after and (_ROUNDING.match(new) or (before == pa.string() and not _is_text(old, new))):
+        return False
+    return keeps_texts(before, after)
 
 
 def _tells_text(old: str, new: str) -> bool:

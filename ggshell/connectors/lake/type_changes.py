@@ -17,3 +17,8 @@ def is_wider(old: pa.DataType, new: pa.DataType) -> bool:
     if pa.types.is_decimal(old) and pa.types.is_decimal(new):
         return bool(new.scale == old.scale and new.precision >= old.precision)
     return (old, new) in _WIDER
+
+
+def keeps_texts(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether the texts of a type are texts of another one with the same values. Those of float numbers are rounded."""
+    return old == new or (is_wider(old, new) and not pa.types.is_floating(old))
