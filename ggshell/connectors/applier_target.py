@@ -62,7 +62,7 @@ class AppliedByTurns(PipelinedTarget[Step]):
         return ids, sequences
 
     def rollback(self) -> None:
-        super().rollback()
+        super().rollback()  # type: ignore[safe-super]  # the target of the database, which follows in the order of classes
         while len(self._named) > self.confirmed - self._told:
             self._named.pop()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from ggshell.connectors.sql_checkpoint_tables import SqlCheckpointTables
 from ggshell.pipeline.apply.checkpoint_table import row_gone
 from ggshell.pipeline.apply.target import CheckpointRow
 from ggshell.types import TableName, TrailPosition
 
 
-class CheckpointedTarget:
+class CheckpointedTarget(ABC):
     """A target of one group, with the group's row. Without a ``table`` it stores no position (NODBCHECKPOINT)."""
 
     def __init__(
@@ -25,9 +27,9 @@ class CheckpointedTarget:
         self.found = False
 
     @property
+    @abstractmethod
     def _tables(self) -> SqlCheckpointTables:
         """The checkpoint tables of the database. Everything sent must be answered."""
-        raise NotImplementedError
 
     @property
     def key(self) -> int:

@@ -7,6 +7,7 @@ and is sent with the next group.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -88,8 +89,8 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
         self._no_transaction()
 
     @property
-    def _tables(self) -> ApplierCheckpointTables:
-        raise NotImplementedError
+    @abstractmethod
+    def _tables(self) -> ApplierCheckpointTables: ...
 
     @property
     def confirmed(self) -> int:
@@ -102,9 +103,9 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
             return []
         return self._tables.applied_above(self._table, self._group, self._key, row.csn)
 
+    @abstractmethod
     def await_appliers(self) -> None:
         """Wait until no applier of the group's parallel Replicat is left. Raises ConflictError when one does not end."""
-        raise NotImplementedError
 
     def commit(self, row: CheckpointRow, ids: Sequence[str] = ()) -> Refusal | None:
         """Write the checkpoint row and commit.
@@ -123,9 +124,9 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
             self._next_group()
         return refused
 
+    @abstractmethod
     def _last_steps(self, row: CheckpointRow, ids: Sequence[str]) -> Sequence[Step]:
         """The steps of a group before its COMMIT: they write the position."""
-        raise NotImplementedError
 
     def _next_group(self) -> None:
         """Called when everything of a group is sent."""
@@ -137,8 +138,8 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
             refused = self._refused(self._send([self._commit_step])) or self._collect()
         return refused
 
-    def rollback(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def rollback(self) -> None: ...
 
     def reconnect(self) -> None:
         """Close the connection and open a new one. Raises DatabaseError, ConnectionLostError, ConflictError."""
@@ -146,11 +147,11 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
         self.close()
         self._connect()
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
-    def _connect(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _connect(self) -> None: ...
 
     @property
     def _program(self) -> str:
@@ -215,6 +216,6 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
             raise row_gone(self._group, self._table)
         return refused
 
+    @abstractmethod
     def _doubt(self, refused: Refusal) -> None:
         """Note that a changed table may have caused a refusal. Raises TargetChangedError if that is certain."""
-        raise NotImplementedError

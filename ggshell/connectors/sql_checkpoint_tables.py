@@ -5,6 +5,7 @@ Where a parameter is ``%s``, a connector doubles percent signs in names and expr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final
@@ -34,7 +35,7 @@ _UPGRADES: Final = {"log_bsn": "varchar(128)", "log_cmplt_csn": "varchar(128)", 
 COLUMNS: Final = ", ".join(Columns._fields)
 
 
-class SqlCheckpointTables:
+class SqlCheckpointTables(ABC):
     """The checkpoint tables of a database, over its connection.
 
     ``mark``: a parameter; ``now``: the time of a change of a row; ``clock``: the current time as text, to the second;
@@ -54,41 +55,41 @@ class SqlCheckpointTables:
         self.connection = connection
         self.mine = f"group_name = {self.mark} AND group_key = {self.mark}"
 
+    @abstractmethod
     def ask(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows. Raises DatabaseError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def change(self, text: str, values: Sequence[Any]) -> int:
         """Run a statement that changes rows and return how many there were."""
-        raise NotImplementedError
 
+    @abstractmethod
     def transaction(self) -> AbstractContextManager[object]:
         """A transaction: all changes within it are made, or none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def quoted(self, table: TableName) -> str:
         """The name of a table in a statement."""
-        raise NotImplementedError
 
-    def exists(self, table: TableName) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def exists(self, table: TableName) -> bool: ...
 
+    @abstractmethod
     def comment(self, table: TableName) -> str:
         """The comment of a table; empty if it has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self, table: TableName) -> set[str]:
         """The names of a table's columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def busy(self, table: TableName) -> list[str]:
         """The groups of the table's rows that a Replicat of any home is applying now."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def seconds(moment: str) -> str:
         """SQL for a time as text, to the second."""
-        raise NotImplementedError
 
     def create(self, table: TableName) -> None:
         """Create both tables.
@@ -107,7 +108,7 @@ class SqlCheckpointTables:
                 self._create_names(beside)
             self.create_main(table, f"{CREATED}{self.ask(f'SELECT {self.clock}')[0][0]}")
 
-    def prepare_schema(self, schema: str) -> None:
+    def prepare_schema(self, schema: str) -> None:  # noqa: B027 - a database without schemas has nothing to do
         """Create the schema, where CREATE TABLE may be expected to do it."""
 
     def create_main(self, table: TableName, comment: str) -> None:

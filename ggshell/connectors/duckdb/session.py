@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ggshell.clock import pause
+from ggshell.connectors.sql_transaction import transaction_of
 from ggshell.errors import ConflictError, ConnectionLostError, DatabaseError, GgsError, StoppedError
 from ggshell.links import LINKS, Link, Seen
 from ggshell.pipeline.apply.error_rules import UNIQUE
@@ -136,16 +138,9 @@ def execute(connection: duckdb.DuckDBPyConnection, statement: str, parameters: A
         raise translate(error) from error
 
 
-@contextmanager
-def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def transaction(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
     """A transaction: all changes within it are made, or none."""
-    execute(connection, "BEGIN")
-    try:
-        yield
-    except BaseException:
-        execute(connection, "ROLLBACK")
-        raise
-    execute(connection, "COMMIT")
+    return transaction_of(partial(execute, connection))
 
 
 # The connection to a DuckDB file for other threads, which can interrupt its statement, but not observe it.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.mysql.login import parse_login
+from ggshell.connectors.sql_transaction import transaction_of
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
 
 if TYPE_CHECKING:
@@ -156,16 +158,9 @@ def execute(connection: Connection[Any], statement: str, parameters: Any = None)
         return list(cursor.fetchall())
 
 
-@contextlib.contextmanager
-def transaction(connection: Connection[Any]) -> Iterator[None]:
+def transaction(connection: Connection[Any]) -> contextlib.AbstractContextManager[None]:
     """A transaction: all changes of rows within it are made, or none. The server commits each DDL statement at once."""
-    execute(connection, "BEGIN")
-    try:
-        yield
-    except BaseException:
-        execute(connection, "ROLLBACK")
-        raise
-    execute(connection, "COMMIT")
+    return transaction_of(partial(execute, connection))
 
 
 def variables(connection: Connection[Any], *names: str) -> dict[str, str]:
