@@ -29,6 +29,22 @@ def new_database(server: PostgresServer) -> Iterator[str]:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@contextlib.contextmanager
+def all_origins_in_use(connection: psycopg.Connection) -> Iterator[None]:
+    """No session of the server can use another replication origin within the block. The connection can be used."""
+    names: list[str] = []
+    try:
+        while True:
+            names.append(f"t_used_{len(names)}")
+            connection.execute("SELECT pg_replication_origin_create(%s)", [names[-1]])
+            connection.execute("SELECT pg_replication_origin_session_setup(%s)", [names[-1]])
+            connection.execute("SELECT pg_replication_origin_session_reset()")
+    except psycopg.errors.ConfigurationLimitExceeded:
+        yield
+    finally:
+        connection.execute("SELECT pg_replication_origin_drop(name) FROM unnest(%s::text[]) name", [names])
+
+
 def _drop_slot(connection: psycopg.Connection, slot: str) -> None:
     """Drop a slot as soon as its walsender has ended (the server takes a moment to notice)."""
     connection.execute("SET statement_timeout = '20s'")

@@ -10,7 +10,6 @@ from ggshell.types import LAST_OFFSET, TrailPosition
 
 if TYPE_CHECKING:
     from ggshell.cli.session import Session
-    from ggshell.trail.name import TrailName
 
 
 def begin_time(text: str, now: int) -> int:
@@ -38,18 +37,8 @@ def starting_position(session: Session, trail: str, begin: str, seqno: int | Non
         if (seqno or 0) > LAST_FILE or (rba or 0) > LAST_OFFSET:
             raise UsageError("EXTSEQNO or EXTRBA is too large", hint=f"they are at most {LAST_FILE} and {LAST_OFFSET}")
         return TrailPosition(seqno or 0, rba or 0)
-    if begin and begin.upper() != "NOW":
-        from ggshell.trail.positions import first_since
+    if not begin:
+        return name.beginning
+    from ggshell.trail.positions import end_of, first_since
 
-        return first_since(name, begin_time(begin, session.clock.now()))
-    return _end_of(name) if begin else name.beginning
-
-
-def _end_of(name: TrailName) -> TrailPosition:
-    from ggshell.trail.reader import TrailReader
-
-    reader = TrailReader(name)
-    try:
-        return reader.end() or reader.position
-    finally:
-        reader.close()
+    return end_of(name) if begin.upper() == "NOW" else first_since(name, begin_time(begin, session.clock.now()))

@@ -47,6 +47,10 @@ class CheckpointTables(Protocol):
         """Delete a group's rows (of one home if ``key`` is given), and return how many there were."""
         ...
 
+    def forget(self, table: TableName, group: str, key: int) -> None:
+        """Delete the rows of a deleted group, and what its sessions have left in the database."""
+        ...
+
     def read(self, table: TableName, group: str, key: int) -> CheckpointRow | None:
         """The row of a group; None if it has none."""
         ...

@@ -32,6 +32,11 @@ class CheckpointedTarget(ABC):
         """The checkpoint tables of the database. Everything sent must be answered."""
 
     @property
+    def unmarked(self) -> str:
+        """Why Extracts of the database cannot tell the group's changes apart; empty if they can."""
+        return ""
+
+    @property
     def key(self) -> int:
         """The group's key in the checkpoint table."""
         return self._key

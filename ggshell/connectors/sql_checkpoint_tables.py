@@ -183,6 +183,10 @@ class SqlCheckpointTables(ABC):
         with self.transaction():
             return self._remove(table, group, key)
 
+    def forget(self, table: TableName, group: str, key: int) -> None:
+        """Delete the rows of a deleted group, and what its sessions have left in the database."""
+        self.cleanup(table, group, key)
+
     def _remove(self, table: TableName, group: str, key: int | None) -> int:
         where = f"group_name = {self.mark} AND group_key = coalesce({self.mark}, group_key)"
         beside = transaction_table(table)

@@ -52,6 +52,8 @@ class ReplicatSetup(NamedTuple):
     """The group's own connection. ``has_row``: the group had a row, and START named no position to begin without it."""
     discard: DiscardFile
     responses: Responses
+    reported: set[str]
+    """The warnings about connections that were reported in this session."""
 
     @property
     def kind(self) -> ReplicatKind:
@@ -89,7 +91,7 @@ def replicat_setup(
         ),
         max_operations=parameters.max_operations,
     )
-    return ReplicatSetup(context, parameters, target, discard, responses)
+    return ReplicatSetup(context, parameters, target, discard, responses, set())
 
 
 def open_target(setup: ReplicatSetup) -> GroupTarget:
@@ -97,7 +99,21 @@ def open_target(setup: ReplicatSetup) -> GroupTarget:
 
     Raises DatabaseError, ConnectionLostError, ConflictError, NotFoundError, ParameterError.
     """
-    return connector_for(setup.target.login).target(setup.target)
+    target = connector_for(setup.target.login).target(setup.target)
+    _report_unmarked(setup, target)
+    return target
+
+
+def _report_unmarked(setup: ReplicatSetup, target: Target) -> None:
+    """Report if a connection's changes are not marked; several connections for the same reason only once."""
+    reason = target.unmarked
+    if reason and reason not in setup.reported:
+        setup.reported.add(reason)
+        text = (
+            f"The changes of {setup.context.group} are not marked: {reason}."
+            " An Extract of the target database captures them like those of applications."
+        )
+        setup.context.report.event(Severity.WARNING, "GGS-00548", text)
 
 
 def open_whole(setup: ReplicatSetup) -> GroupTarget:
@@ -198,6 +214,7 @@ def _appliers(
     try:
         for number in range(setup.parameters.appliers):
             target = connector.applier_target(replace(setup.target, begin=row), number, numbers, turns)
+            _report_unmarked(setup, target)
             delivery = _delivery(setup, target, mapper, row, counters, applier=True, whole_jobs=turns is not None)
             appliers.append(NamingApplier(number, target, delivery, answers, turns))
     except BaseException:
@@ -222,6 +239,7 @@ def _coordinated(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, m
         for number, thread in enumerate(sorted(used)):
             name = thread_name(setup.context.group, thread)
             own = connector.thread_target(replace(setup.target, group=name, key=setup.key(name), begin=start))
+            _report_unmarked(setup, own)
             delivery = _delivery(setup, own, mapper, start, counters)
             delivery.start()
             appliers[thread] = Applier(number, own, delivery, answers)

@@ -64,7 +64,7 @@ class StartPosition(NamedTuple):
         A transaction is skipped only once: if the group has moved on since the request, nothing is skipped.
         """
         from ggshell.trail.finding import position_of_csn
-        from ggshell.trail.positions import after_transaction
+        from ggshell.trail.positions import after_transaction, end_of
 
         if self.skipped:
             return present
@@ -73,16 +73,16 @@ class StartPosition(NamedTuple):
         if self.end != ANYWHERE:
             return max(self.end, present)
         found = position_of_csn(name, self.least)
-        return max(found or _end(name) or present, present)
+        return max(found or end_of(name), present)
 
     def row(self, name: TrailName) -> CheckpointRow:
         """Return a replacement for a lost checkpoint row: everything below the CSN counts as applied, and nothing else."""
         from ggshell.pipeline.apply.target import CheckpointRow
         from ggshell.trail.finding import position_of_csn
+        from ggshell.trail.positions import end_of
 
         least = self.least
-        first = next(iter(name.sequences()), 0)
-        place = position_of_csn(name, least) or _end(name) or TrailPosition(first, 0)
+        place = position_of_csn(name, least) or end_of(name)
         return CheckpointRow(place, least._replace(value=least.value - 1) if least.value else None)
 
     def __str__(self) -> str:
@@ -134,16 +134,6 @@ def from_csn(batch: ChangeBatch, least: Csn) -> ChangeBatch | None:
     first = batch.pieces[number].first
     pieces = tuple(replace(piece, first=piece.first - first) for piece in batch.pieces[number:])
     return batch.take(slice(first, None), pieces)
-
-
-def _end(name: TrailName) -> TrailPosition | None:
-    from ggshell.trail.reader import TrailReader
-
-    reader = TrailReader(name)
-    try:
-        return reader.end()
-    finally:
-        reader.close()
 
 
 BEYOND_TRAIL = "GGS-00529"

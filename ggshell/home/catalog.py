@@ -146,13 +146,7 @@ class Catalog:
     def paths(self) -> list[PathNote]:
         return [PathNote(*row) for row in self.execute("SELECT * FROM paths ORDER BY name")]
 
-    def save_trandata(self, database: str, owner: str, name: str, identity: str, key: Sequence[str]) -> None:
-        """Record that a table has TRANDATA."""
-        self.execute(
-            "INSERT OR REPLACE INTO trandata VALUES (?, ?, ?, ?, ?)", [database, owner, name, identity, list(key)]
-        )
-
-    def save_trandata_notes(self, notes: Sequence[TrandataNote]) -> None:
+    def save_trandata(self, notes: Sequence[TrandataNote]) -> None:
         """Record several tables with TRANDATA in one transaction."""
 
         def work(connection: Any) -> None:

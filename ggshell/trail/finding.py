@@ -19,6 +19,7 @@ from ggshell.trail.decode import Records
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
 from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
+from ggshell.trail.reader import VisibleEnd
 from ggshell.trail.tokens import transaction_headers
 from ggshell.types import Csn, TrailPosition
 
@@ -87,9 +88,15 @@ def _csn_of(csn: Csn | None) -> int | None:
 def _find(
     name: TrailName, key: Key, wanted: int, sure: int, first_of: Callable[[FileHeader], int | None]
 ) -> TrailPosition | None:
-    """Return the start of the first transaction whose key is at least ``wanted``.
+    """Return the start of the first visible transaction whose key is at least ``wanted``.
 
-    File headers and binary search find a place before the first key of ``sure``; from there each transaction is compared."""
+    File headers and binary search find a place before the first key of ``sure``; from there each transaction is compared.
+    What is not durable yet does not count: after a crash, other records can take its place."""
+    visible = VisibleEnd(name)
+    try:
+        end = visible.read()
+    finally:
+        visible.close()
     sequences = name.sequences()
     start = 0
     for number, seqno in enumerate(sequences):
@@ -102,7 +109,8 @@ def _find(
             place = _halve(file, key, sure) if seqno == sequences[start] else file.first
             for rba, header in transactions_from(file, place):
                 if key(header) >= wanted:
-                    return TrailPosition(seqno, rba)
+                    found = TrailPosition(seqno, rba)
+                    return found if end is not None and found < end else None
         finally:
             file.close()
     return None

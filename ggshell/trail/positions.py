@@ -8,6 +8,7 @@ import numpy as np
 
 from ggshell.clock import JULIAN_EPOCH_MICROSECONDS
 from ggshell.trail import decode
+from ggshell.trail.finding import position_of_time
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
 from ggshell.trail.reach import require_reachable
@@ -111,23 +112,14 @@ def _first_time(file: OpenedFile, place: int, limit: int) -> int | None:
 
 
 def first_since(name: TrailName, moment: int) -> TrailPosition:
-    """Return the first transaction of a trail that committed at or after a time, or else the trail's end.
+    """Return the first transaction of a trail that committed at or after a time, or else the trail's end."""
+    return position_of_time(name, moment) or end_of(name)
 
-    Files before it are skipped by the time of their first record. Raises TrailError for damage.
-    """
-    sequences = name.sequences()
-    start = sequences[0] if sequences else 0
-    for seqno in sequences:
-        time = read_position_time(name, TrailPosition(seqno, 0))
-        if time is None or time >= moment:
-            break
-        start = seqno
-    reader = TrailReader(name, TrailPosition(start, 0))
+
+def end_of(name: TrailName) -> TrailPosition:
+    """Return the visible end of a trail; its beginning while it has no file."""
+    visible = VisibleEnd(name)
     try:
-        while (batch := reader.read()) is not None:
-            for piece in batch.pieces:
-                if piece.begins and piece.header.commit_time >= moment:
-                    return TrailPosition(batch.seqno, int(batch.rba[piece.first]))
-        return reader.position
+        return visible.read() or name.beginning
     finally:
-        reader.close()
+        visible.close()

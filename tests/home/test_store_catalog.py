@@ -68,10 +68,13 @@ def test_a_path_is_recorded_and_deleted(home: Home) -> None:
 
 def test_trandata_is_recorded_with_its_key(home: Home) -> None:
     catalog = Catalog(home)
-    catalog.save_trandata("north", "shop", "items", "key", ["id", "part"])
-    catalog.save_trandata("north", "shop", "Odd", "full", [])
+    notes = (
+        TrandataNote("north", "shop", "items", "key", ("id", "part")),
+        TrandataNote("north", "shop", "Odd", "full", ()),
+    )
+    catalog.save_trandata(notes)
     assert catalog.trandata("north") == [("shop", "Odd"), ("shop", "items")]
-    assert catalog.trandata_notes("north")[1] == TrandataNote("north", "shop", "items", "key", ("id", "part"))
+    assert catalog.trandata_notes("north")[1] == notes[0]
     catalog.delete_trandata("north", "shop", "Odd")
     assert catalog.trandata("north") == [("shop", "items")]
     assert catalog.trandata("south") == []
@@ -115,10 +118,10 @@ def test_concurrent_processes_lose_no_entry(home: Home) -> None:
     code = """
 import sys
 from pathlib import Path
-from ggshell.home.catalog import Catalog
+from ggshell.home.catalog import Catalog, TrandataNote
 from ggshell.home.home import Home
 for number in range(12):
-    Catalog(Home(Path(sys.argv[1]))).save_trandata("north", sys.argv[2], str(number), "key", [])
+    Catalog(Home(Path(sys.argv[1]))).save_trandata([TrandataNote("north", sys.argv[2], str(number), "key", ())])
 """
     processes = [subprocess.Popen([sys.executable, "-c", code, str(home.root), owner]) for owner in ("a", "b")]
     assert [process.wait(30) for process in processes] == [0, 0]
@@ -190,7 +193,7 @@ def test_a_damaged_catalog_is_reported_with_the_remedy(home: Home, content: byte
 def test_flipped_bytes_are_reported_as_damage_and_not_as_a_lock(home: Home) -> None:
     catalog = Catalog(home)
     for number in range(12):
-        catalog.save_trandata("north", "shop", f"table{number}", "key", ["id"])
+        catalog.save_trandata([TrandataNote("north", "shop", f"table{number}", "key", ("id",))])
     data = bytearray(home.catalog.read_bytes())
     for place in range(12_288, len(data), 97):
         data[place] ^= 0x55

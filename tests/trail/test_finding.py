@@ -10,12 +10,13 @@ from amounts import examples
 from batches import Row, Tx, make_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trail_kit import A, cut_records, open_writer, small, write_trail
+from trail_kit import A, cut_records, mark_file, open_writer, small, write_trail
 
 from ggshell.record.operation import IoType
 from ggshell.trail import finding
 from ggshell.trail.finding import last_csn, position_of_csn, position_of_time, transactions_of
 from ggshell.trail.name import TrailName
+from ggshell.trail.positions import first_since
 from ggshell.trail.record import decode_record
 from ggshell.types import Csn, TrailPosition
 
@@ -66,6 +67,22 @@ def test_a_search_skips_damage(tmp_path_factory: pytest.TempPathFactory) -> None
     assert position_of_csn(name, Csn(11)) == every[11][0]
     assert position_of_csn(name, Csn(30)) == every[29][0]
     assert position_of_csn(name, Csn(99)) is None
+
+
+def test_a_search_finds_no_transaction_that_is_not_durable(tmp_path: Path) -> None:
+    name = TrailName(tmp_path, "ea")
+    writer = open_writer(name)
+    writer.write(small(1))
+    durable = writer.flush()
+    mark = mark_file(name).read_bytes()
+    writer.write(small(2))
+    writer.flush()
+    writer.close()
+    assert position_of_csn(name, Csn(2)) == durable
+    mark_file(name).write_bytes(mark)
+    assert position_of_csn(name, Csn(1)) is not None
+    assert position_of_csn(name, Csn(2)) is None
+    assert first_since(name, small(2).pieces[0].header.commit_time) == durable
 
 
 def test_transactions_of_the_last_csn_are_found_across_files(tmp_path: Path) -> None:

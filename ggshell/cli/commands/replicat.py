@@ -244,7 +244,7 @@ def _delete_row(session: Session, found: View, *, force: bool) -> tuple[str, lis
             name = TableName.parse(table)
             row = tables.read(name, found.group, row_key(session.home, found.checkpoint, found.group))
             for group in row_names(found):
-                tables.cleanup(name, group, row_key(session.home, found.checkpoint, group))
+                tables.forget(name, group, row_key(session.home, found.checkpoint, group))
     except (StateError, NotFoundError, DatabaseError, ConflictError) as error:
         if not force:
             raise _unreachable(found, table, error) from error

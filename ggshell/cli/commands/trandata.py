@@ -117,7 +117,7 @@ def _noted(session: Session, outcome: LoggingOutcome) -> None:
     database = session.login.database if session.login else ""
     if outcome.tables:
         notes = [TrandataNote(database, *each.table, each.identity, each.key) for each in outcome.tables]
-        Catalog(session.home).save_trandata_notes(notes)
+        Catalog(session.home).save_trandata(notes)
 
 
 def _reported(session: Session, outcome: LoggingOutcome) -> list[str]:

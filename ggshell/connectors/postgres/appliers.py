@@ -17,7 +17,7 @@ from ggshell.connectors.applier_target import (
     require_checkpoint_table,
     without_appliers,
 )
-from ggshell.connectors.postgres import applier_session, shapes
+from ggshell.connectors.postgres import session_locks, shapes
 from ggshell.connectors.postgres.apply_wire import ApplyStep
 from ggshell.connectors.postgres.target import PostgresTarget
 from ggshell.connectors.target_setup import TargetSetup
@@ -84,7 +84,7 @@ class ApplierTarget(AppliedByTurns[ApplyStep], PostgresTarget):
 
     @property
     def _lock(self) -> str:
-        return applier_session.applier_lock()
+        return session_locks.applier_lock()
 
 
 class WatermarkTarget(WatermarkedTarget[ApplyStep], PostgresTarget):

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ggshell.connectors.applier_checkpoint_tables import ApplierCheckpointTables
 from ggshell.connectors.postgres.describe import table_id
+from ggshell.connectors.postgres.origins import drop_origins
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.connectors.sql_checkpoint_tables import COLUMNS
 from ggshell.pipeline.apply.checkpoint_table import to_columns
@@ -60,6 +61,10 @@ class PostgresCheckpointTables(ApplierCheckpointTables):
             [GROUP_LOCK],
         )
         return [str(row[0]) for row in rows]
+
+    def forget(self, table: TableName, group: str, key: int) -> None:
+        super().forget(table, group, key)
+        drop_origins(self.connection, group, key)
 
     @staticmethod
     def seconds(moment: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.pipelined_target import SAVEPOINT, PipelinedTarget
-from ggshell.connectors.postgres import applier_session, checkpoint_sql, session, shapes
+from ggshell.connectors.postgres import checkpoint_sql, origins, session, session_locks, shapes
 from ggshell.connectors.postgres.apply_steps import MOST_ROWS, StepMaker
 from ggshell.connectors.postgres.apply_wire import ApplyPipeline, ApplyStep
 from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
@@ -95,7 +95,7 @@ class PostgresTarget(PipelinedTarget[ApplyStep]):
         self._durable = 0
         self._sent: shapes.Shapes = {}
         self._altered = False
-        self.origin: str | None = None
+        self.origin = origins.Origin("")
         self._connect()
 
     @property
@@ -124,7 +124,7 @@ class PostgresTarget(PipelinedTarget[ApplyStep]):
 
         An applier may still commit after its process was killed. Raises ConflictError when an applier does not end.
         """
-        applier_session.wait_for_appliers(self._idle(), self._group, self._key, self._program)
+        session_locks.wait_for_appliers(self._idle(), self._group, self._key, self._program)
 
     def apply(self, batch: ChangeBatch, first: int, last: int, mappings: dict[int, TableMapping]) -> Refusal | None:
         rows = self._limits.queue_rows
@@ -296,6 +296,10 @@ class PostgresTarget(PipelinedTarget[ApplyStep]):
         self._connection.close()
 
     @property
+    def unmarked(self) -> str:
+        return self.origin.missing
+
+    @property
     def _origin_name(self) -> str:
         return self._group
 
@@ -325,7 +329,7 @@ class PostgresTarget(PipelinedTarget[ApplyStep]):
         connection = self._connection
         session.require_primary(connection)
         lock = [checkpoint_sql.GROUP_LOCK | self._key]
-        if not applier_session.locked(connection, self._lock, lock, applier_session.LOCK_SECONDS):
+        if not session_locks.locked(connection, self._lock, lock, session_locks.LOCK_SECONDS):
             raise ConflictError(
                 f"another session is applying for group {self._group.upper()}",
                 code="GGS-00515",
@@ -338,8 +342,8 @@ class PostgresTarget(PipelinedTarget[ApplyStep]):
         session.execute(connection, "SET idle_in_transaction_session_timeout = 0")
         if self._options.suppress_triggers:
             self._suppress_triggers(connection)
-        self.origin = applier_session.take_origin(connection, self._origin_name, self._key)
-        self._ddl = DdlExecution(connection, self._wire, marked=self.origin is not None)
+        self.origin = origins.take_origin(connection, self._origin_name, self._key)
+        self._ddl = DdlExecution(connection, self._wire, marked=bool(self.origin.name))
 
     def _suppress_triggers(self, connection: psycopg.Connection[Any]) -> None:
         try:

@@ -227,6 +227,11 @@ class Target(Protocol):
         """The number of commits that are known to have succeeded on this connection."""
         ...
 
+    @property
+    def unmarked(self) -> str:
+        """Why Extracts of the database cannot tell this connection's changes apart; empty if they can."""
+        ...
+
     def describe(self, table: TableName) -> TargetTable | None:
         """Return a table; None if it does not exist. Everything sent must be answered."""
         ...

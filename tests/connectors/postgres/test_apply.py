@@ -24,7 +24,7 @@ from pipeline.apply.hand_made import (
 )
 
 from ggshell.clock import FakeClock
-from ggshell.connectors.postgres import applier_session, checkpoint_sql, session
+from ggshell.connectors.postgres import checkpoint_sql, session, session_locks
 from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, GgsError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import group_key
@@ -265,7 +265,7 @@ def test_a_temporary_error_is_retried(replicats: Replicats, state: str) -> None:
 
 
 def test_a_second_session_of_a_group_is_refused(replicats: Replicats, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ggshell.connectors.postgres.applier_session.LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("ggshell.connectors.postgres.session_locks.LOCK_SECONDS", 0.2)
     replicats.start()
     with pytest.raises(ConflictError, match="another session"):
         Replicats(replicats.dsn).start()
@@ -274,14 +274,14 @@ def test_a_second_session_of_a_group_is_refused(replicats: Replicats, monkeypatc
 def test_the_time_limit_of_a_wait_for_appliers_ends_with_the_wait(
     replicats: Replicats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(applier_session, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(session_locks, "LOCK_SECONDS", 0.2)
     with session.connect(replicats.dsn) as waiting:
         with session.connect(replicats.dsn) as applier:
-            session.execute(applier, applier_session.applier_lock(), [checkpoint_sql.GROUP_LOCK | 7])
+            session.execute(applier, session_locks.applier_lock(), [checkpoint_sql.GROUP_LOCK | 7])
             with pytest.raises(ConflictError, match="another session is applying for group REP1"):
-                applier_session.wait_for_appliers(waiting, "rep1", 7, "ggs_rep1")
+                session_locks.wait_for_appliers(waiting, "rep1", 7, "ggs_rep1")
             assert session.execute(waiting, "SHOW lock_timeout") == [("0",)]
-        applier_session.wait_for_appliers(waiting, "rep1", 7, "ggs_rep1")
+        session_locks.wait_for_appliers(waiting, "rep1", 7, "ggs_rep1")
         assert session.execute(
             waiting, "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'"
         ) == [(0,)]

@@ -10,9 +10,7 @@ from batches import Tx, make_batch
 from hypothesis import given
 from hypothesis import strategies as st
 from pipeline.apply.hand_made import CHECKPOINTS, Replicats, image, insert, placed, trail, update
-from processes import until
 
-from ggshell.connectors.postgres import applier_session as applier_lock
 from ggshell.connectors.postgres import session
 from ggshell.connectors.postgres.row_formats import array_literal, copy_text, runs_of_distinct
 from ggshell.connectors.postgres.target import PostgresTarget
@@ -114,25 +112,6 @@ def test_a_value_too_long_for_its_column_is_refused_by_every_method(replicats: R
     with pytest.raises(Exception, match="value too long") as raised:
         replicat.flush()
     assert "id = 20" in str(raised.value)
-
-
-def test_the_session_marks_its_changes_with_the_origin_of_the_group(replicats: Replicats) -> None:
-    replicats.start()
-    assert replicats.target is not None
-    assert replicats.target.origin == "ggs_rep1"
-    other = PostgresTarget(replicats.dsn, "rep1", "/elsewhere", CHECKPOINTS, TrailPosition(0, 0))
-    assert other.origin == f"ggs_rep1_{other.key:x}"
-    other.close()
-    replicats.close()
-    with session.connect(replicats.dsn) as connection:
-        query = "SELECT count(*) FROM pg_replication_origin WHERE roname = ANY(%s)"
-        both = [list(applier_lock.origin_names("rep1", other.key))]
-
-        def dropped() -> bool:  # The server takes a moment to notice that a session has ended.
-            applier_lock.drop_origins(connection, "rep1", other.key)
-            return connection.execute(query, both).fetchall() == [(0,)]
-
-        until("both origins are dropped", dropped)
 
 
 def test_durable_answers_while_a_commit_is_in_progress(replicats: Replicats) -> None:

@@ -21,6 +21,7 @@ class MemoryTarget:
     """One table; ``rows`` are the committed rows."""
 
     foreign_key_hint = ""
+    unmarked = ""
 
     def __init__(self, table: TargetTable) -> None:
         self._table = table
