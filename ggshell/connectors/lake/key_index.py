@@ -1,12 +1,13 @@
 """Finds the rows of keys in a lake's data files: a small index for each file, in the home.
 
 A data file never changes, so neither does its index: the 128-bit hashes of its keys in order, each with the position of
-its row. It is memory-mapped, and finding K keys in F files costs K × F binary searches, regardless of the size of the
-files. An index is only a cache: one that is missing, torn or of another file is rebuilt from the column ``_key`` of the
-data file.
+its row. It is memory-mapped. Hashes are spread evenly, so their first bits number buckets of 2 to 4 of them: finding K keys
+in F files reads K × F buckets, regardless of the size of the files. An index is only a cache: one that is missing, torn or of
+another file is rebuilt from the column ``_key`` of the data file.
 
     <magic 8><rows u64><CRC-32 of the rest u32><zeros 4><BLAKE2b-128 of the data file's name 16>
     <upper halves of the hashes, ascending, u64 each><lower halves, u64 each><row positions, u32 each>
+    <the first hash of each bucket, u32 each><rows u32>
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from ggshell.errors import DiskError
 from ggshell.files import remedy
 
-MAGIC = b"GGSKEY01"
+MAGIC = b"GGSKEY02"
 _HEADER = struct.Struct("<8sQI4x16s")
 _ROW_BYTES = 20
 SUFFIX = ".keys"
@@ -63,11 +64,30 @@ def hash_keys(parts: Iterable[pa.Array]) -> KeyHashes:
     return KeyHashes(halves[order, 0], halves[order, 1], order)
 
 
-class KeyIndex:
-    """The index of one data file."""
+def _bucket_bits(rows: int) -> int:
+    """How many of the first bits of a hash number its bucket."""
+    return max(1, rows.bit_length() - 2)
 
-    def __init__(self, upper: NDArray[np.uint64], lower: NDArray[np.uint64], positions: NDArray[np.uint32]) -> None:
-        self._upper, self._lower, self._positions = upper, lower, positions
+
+def bucket_starts(upper: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Where each bucket of hashes begins, and where the last one ends."""
+    bits = _bucket_bits(len(upper))
+    edges = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
+    return np.append(np.searchsorted(upper, edges), len(upper)).astype("<u4")
+
+
+class KeyIndex:
+    """The index of one data file. ``starts``: those of its buckets."""
+
+    def __init__(
+        self,
+        upper: NDArray[np.uint64],
+        lower: NDArray[np.uint64],
+        positions: NDArray[np.uint32],
+        starts: NDArray[np.uint32],
+    ) -> None:
+        self._upper, self._lower, self._positions, self._starts = upper, lower, positions, starts
+        self._shift = np.uint64(64 - _bucket_bits(len(upper)))
 
     @property
     def rows(self) -> int:
@@ -75,13 +95,13 @@ class KeyIndex:
 
     def find(self, keys: KeyHashes) -> Hits:
         """The rows with these keys."""
-        first = np.searchsorted(self._upper, keys.upper, "left")
-        within = np.flatnonzero(first < len(self._upper))
-        near = within[self._upper[first[within]] == keys.upper[within]]
-        last = np.searchsorted(self._upper, keys.upper[near], "right")
-        counts = last - first[near]
-        key = np.repeat(near, counts)
-        place = np.repeat(first[near], counts) + np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
+        bucket = keys.upper >> self._shift
+        first = self._starts[bucket].astype(np.int64)
+        counts = self._starts[bucket + np.uint64(1)] - first
+        key = np.repeat(np.arange(len(bucket)), counts)
+        place = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(len(key))
+        near = np.flatnonzero(self._upper[place] == keys.upper[key])
+        key, place = key[near], place[near]
         same = self._lower[place] == keys.lower[key]
         return Hits(keys.order[key[same]], self._positions[place[same]].astype(np.int64))
 
@@ -136,7 +156,8 @@ def write_index(path: Path, file: str, keys: KeyHashes) -> None:
 
     It is not synced: a crash may leave a torn index, which ``read_index`` refuses.
     """
-    parts = [keys.upper.tobytes(), keys.lower.tobytes(), keys.order.astype("<u4").tobytes()]
+    arrays = keys.upper, keys.lower, keys.order.astype("<u4"), bucket_starts(keys.upper)
+    parts = [each.tobytes() for each in arrays]
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)
@@ -164,7 +185,8 @@ def read_index(path: Path, file: str) -> KeyIndex | None:
     except OSError:
         return None
     magic, rows, checksum, name = _HEADER.unpack_from(view)
-    if (magic, name, size) != (MAGIC, _name_hash(file), _HEADER.size + rows * _ROW_BYTES):
+    starts, buckets = _HEADER.size + rows * _ROW_BYTES, (1 << _bucket_bits(rows)) + 1
+    if (magic, name, size) != (MAGIC, _name_hash(file), starts + 4 * buckets):
         return None
     if zlib.crc32(view[_HEADER.size :]) != checksum:
         return None
@@ -173,6 +195,7 @@ def read_index(path: Path, file: str) -> KeyIndex | None:
         np.frombuffer(view, "<u8", rows, _HEADER.size),
         np.frombuffer(view, "<u8", rows, lower),
         np.frombuffer(view, "<u4", rows, positions),
+        np.frombuffer(view, "<u4", buckets, starts),
     )
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ggshell.connectors.lake.key_index import KeyHashes, KeyIndex, KeyIndexes, hash_keys, read_index
+from ggshell.connectors.lake.key_index import KeyHashes, KeyIndex, KeyIndexes, bucket_starts, hash_keys, read_index
 
 FILES = {"a.parquet": [f"k{number}" for number in range(1000)], "b.parquet": ["", "é", "k5", "last"], "c.parquet": []}
 
@@ -98,9 +100,22 @@ def test_only_the_indexes_of_live_files_are_retained(tmp_path: Path, reads: Read
 
 def test_keys_with_the_same_upper_half_of_their_hash_are_told_apart() -> None:
     upper, lower = np.array([5, 7, 7, 7], "<u8"), np.array([1, 1, 2, 2], "<u8")
-    index = KeyIndex(upper, lower, np.array([40, 10, 30, 20], "<u4"))
+    index = KeyIndex(upper, lower, np.array([40, 10, 30, 20], "<u4"), bucket_starts(upper))
     hits = index.find(KeyHashes(np.array([7, 7, 9], "<u8"), np.array([2, 3, 1], "<u8"), np.array([2, 0, 1])))
     assert sorted(zip(hits.keys.tolist(), hits.positions.tolist(), strict=True)) == [(2, 20), (2, 30)]
+
+
+UPPER_HALVES = st.integers(0, 3) | st.integers(0, 2**64 - 1) | st.sampled_from([1 << 62, 1 << 63, 2**64 - 1])
+
+
+@given(st.lists(UPPER_HALVES, max_size=40).map(sorted), st.lists(UPPER_HALVES, max_size=20).map(sorted))
+def test_hashes_are_found_however_they_are_spread_over_the_buckets(held: list[int], wanted: list[int]) -> None:
+    upper, asked = np.array(held, "<u8"), np.array(wanted, "<u8")
+    index = KeyIndex(upper, np.zeros_like(upper), np.arange(len(held), dtype="<u4"), bucket_starts(upper))
+    hits = index.find(KeyHashes(asked, np.zeros_like(asked), np.arange(len(wanted))))
+    assert sorted(zip(hits.keys.tolist(), hits.positions.tolist(), strict=True)) == [
+        (key, place) for key, hash_ in enumerate(wanted) for place, each in enumerate(held) if each == hash_
+    ]
 
 
 def test_hashes_are_ordered_and_know_their_key() -> None:
