@@ -133,7 +133,7 @@ def _s3(location: str, environment: Mapping[str, str]) -> tuple[fs.FileSystem, s
     if not region and "endpoint_override" not in options and "region" not in options:
         region = fs.resolve_s3_region(parts.netloc)
     strategy = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
-    system = fs.S3FileSystem(**{"region": region, **options}, retry_strategy=strategy)
+    system = fs.S3FileSystem(**{"region": region, **options}, retry_strategy=strategy, allow_delayed_open=True)
     return system, f"{parts.netloc}{parts.path}"
 
 

@@ -38,6 +38,8 @@ LAG_SECONDS: Final = 60
 RATE: Final = 1000
 """Changes a second while the lag is measured."""
 PAUSE: Final = 0.1
+LOOK_SECONDS: Final = 0.5
+"""Each look at what is delivered takes requests of the store, which uses the same processors."""
 LIMIT_MB: Final = 2048.0
 
 
@@ -72,7 +74,7 @@ def _delivered(place: LakeHome, table: TableDefinition, rows: int) -> Cost:
         memory.append(place.megabytes())
         return place.delivered() >= end
 
-    wait_until("the changes are in the lake", is_delivered, seconds=3600, every=0.2)
+    wait_until("the changes are in the lake", is_delivered, seconds=3600, every=LOOK_SECONDS)
     seconds = time.perf_counter() - began
     return Cost(rows / seconds, (place.cpu() - cpu) / rows * 1e6, max(memory))
 

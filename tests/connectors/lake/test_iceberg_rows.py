@@ -152,6 +152,20 @@ def test_rows_of_a_partitioned_table_move_between_partitions(orders: Orders) -> 
     assert orders.table.scan().to_arrow().num_rows == 1999
 
 
+def test_copies_of_a_table_s_metadata_share_its_snapshots(orders: Orders) -> None:
+    """PyIceberg makes several in each commit."""
+    for number in range(3):
+        orders.replace({number: "x"})
+    metadata = orders.table.refresh().metadata
+    copied = metadata.model_copy(deep=True)
+    assert copied == metadata
+    for entries in ("snapshots", "snapshot_log", "metadata_log"):
+        before, after = getattr(metadata, entries), getattr(copied, entries)
+        assert len(before) > 1
+        assert after is not before
+        assert list(map(id, after)) == list(map(id, before))
+
+
 def test_a_write_planned_for_an_older_snapshot_is_refused(orders: Orders) -> None:
     orders.replace(dict.fromkeys(range(100), "first"))
     other = open_catalog(orders.cache.parent).load_table("shop.orders")

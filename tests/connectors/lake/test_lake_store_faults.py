@@ -81,6 +81,15 @@ def delivered_with_faults(lake: Lake, proxy: StoreProxy, plan: Callable[[int], P
     assert len(logged) == len(set(logged)) == 2 * batches - 1
 
 
+@pytest.mark.parametrize("lake", ["parquet", "delta", "iceberg-sql"], indirect=True)
+def test_a_small_object_is_written_with_one_request(lake: Lake, proxy: StoreProxy) -> None:
+    last = lake.write([person(1, "Ada", "1")])
+    Deliveries(lake).batch(0, BEGIN, last)
+    written = [each.path for each in proxy.seen if each.method in ("PUT", "POST")]
+    assert len(written) == len(set(written)) > 2
+    assert not [path for path in written if "uploads" in path or "partNumber" in path]
+
+
 @pytest.mark.parametrize(
     ("lake", "fault", "few"),
     [

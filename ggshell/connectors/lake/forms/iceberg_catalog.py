@@ -43,6 +43,8 @@ _STORE_VARIABLES = {
 """The variables of object stores, and PyIceberg's names for them: it does not read all of them itself."""
 VARIABLES = "PYICEBERG_CATALOG__LAKE__"
 LOG = ("_ggshell", "log")
+_FILES: Final = "ggshell.connectors.lake.forms.iceberg_io.StoreFileIO"
+"""The class with which PyIceberg reads and writes files, unless the environment names another."""
 ANSWER_SECONDS: Final = 30
 """How long a REST catalog may take for an answer. A commit can take several seconds."""
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
@@ -85,7 +87,7 @@ def catalog_of(target: LakeTarget) -> Catalog:
     if target.location != target.catalog:
         properties["warehouse"] = target.location
     try:
-        return load_catalog(NAME, uri=uri, **_implementation(kind), **properties)
+        return load_catalog(NAME, **{"uri": uri, **_implementation(kind), "py-io-impl": _FILES, **properties})
     except (RESTError, OSError, SQLAlchemyError) as error:
         raise catalog_error(target, error) or _unusable(ConnectionLostError, target, error) from error
 

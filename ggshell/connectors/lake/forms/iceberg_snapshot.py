@@ -2,7 +2,9 @@
 
 PyIceberg writes no delete files. ``FileChanges`` is a snapshot producer of it that does, and that also replaces delete files.
 A manifest that the change does not concern is kept as it is if it is large; small ones are rewritten together with what
-is added, so a table has few manifests and a commit costs the same however many files the table has.
+is added, so a table has few manifests and a commit costs the same however many files the table has. PyIceberg copies the
+metadata of a table several times in each commit; the entries of its snapshots, which nobody can change, are not copied here,
+so a commit costs about the same however many snapshots the table has.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, SnapshotLogEntry, Summary
 from pyiceberg.table.update.snapshot import _SnapshotProducer
 from pyiceberg.typedef import EMPTY_DICT
 from pyroaring import BitMap
@@ -39,6 +41,15 @@ A ValidationException comes if that one has even expired."""
 LARGE_MANIFEST = 100
 """Entries from which a manifest is kept as it is."""
 _MANIFESTS = {DataFileContent.DATA: ManifestContent.DATA, DataFileContent.POSITION_DELETES: ManifestContent.DELETES}
+
+
+def _itself(entry: object, memo: object = None) -> object:
+    """The copy of an entry that is frozen."""
+    return entry
+
+
+for _entry in (Snapshot, SnapshotLogEntry, MetadataLogEntry):
+    _entry.__deepcopy__ = _itself
 
 
 class LiveFiles(NamedTuple):
