@@ -23,6 +23,7 @@ from ggshell.connectors.lake.outages import Outage, errors_by_cause
 from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
+from ggshell.connectors.lake.unmaintained import UNMAINTAINED, UnmaintainedLake
 from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
 from ggshell.files import read_json
 from ggshell.groups.home_wallet import wallet_of
@@ -33,6 +34,7 @@ from ggshell.groups.start_position import StartPosition
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
+from ggshell.home.maintenance import MaintenanceFiles
 from ggshell.links import LINKS, Link, Seen
 from ggshell.parameters.loading import load_replicat
 from ggshell.parameters.table_patterns import TableFilter
@@ -113,6 +115,7 @@ class LakeReplicat:
         self._keys = HomeKeys.of(context.home, wallet_of(context.home))
         self._latency = parameters.latency
         self._saved: LakeCommit | None = None
+        self._unmaintained: UnmaintainedLake | None = None
         self._without_rows: tuple[TrailPosition, TrailPosition] | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)
@@ -141,6 +144,15 @@ class LakeReplicat:
             least = asked.least if asked is not None and asked.csn else None
             self._delivery = LakeDelivery(
                 tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, layouts
+            )
+            done = self._delivery.committed
+            self._unmaintained = UnmaintainedLake(
+                context.group,
+                self._target,
+                context.checkpoint.options.maintenance,
+                MaintenanceFiles(context.home.root, context.group),
+                context.clock,
+                done.batch if done is not None else -1,
             )
             self._exchange.open()
             held.callback(self._exchange.close)
@@ -277,6 +289,9 @@ class LakeReplicat:
             self._saved = done
             self._progress.processed(done.commit_time)
             self._save(done)
+            text = self._unmaintained.warning(done.batch) if self._unmaintained is not None else ""
+            if text:
+                self._context.report.event(Severity.WARNING, UNMAINTAINED, text)
         if self._at_end():
             self._progress.reached_end()
         else:

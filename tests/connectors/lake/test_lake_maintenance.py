@@ -16,13 +16,14 @@ from test_lake_forms import Tables, insert, update
 from ggshell.clock import FakeClock
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.maintenance import maintain
-from ggshell.connectors.lake.target import TableForm
+from ggshell.connectors.lake.target import LakeTarget, TableForm
+from ggshell.connectors.lake.unmaintained import UnmaintainedLake
 from ggshell.demo.processes import end_processes
 from ggshell.errors import ApplyError, ConflictError, StoreError
 from ggshell.files import locked
 from ggshell.groups.maintenance_jobs import MaintenanceJobs
 from ggshell.home.home import Home
-from ggshell.home.maintenance import HOUR, MaintenanceFiles, MaintenanceSettings, removable
+from ggshell.home.maintenance import HOUR, MaintenanceFiles, MaintenanceResult, MaintenanceSettings, removable
 from ggshell.types import TrailPosition
 
 FORMS = [TableForm.DELTA, TableForm.ICEBERG]
@@ -157,6 +158,28 @@ def test_a_file_is_never_removed_when_it_is_first_seen() -> None:
     second = 1_000_000
     assert removable({}, ["a"], 50 * second, 0) == ([], {"a": 50 * second})
     assert removable({"a": 0, "gone": 0}, ["a", "b"], 50 * second, 50) == (["a"], {"b": 50 * second})
+
+
+def test_a_lake_without_maintenance_is_reported_after_each_thousand_batches(tmp_path: Path) -> None:
+    files, clock = MaintenanceFiles(tmp_path, "LAKE"), FakeClock(4_000_000_000_000_000)
+    target = LakeTarget(TableForm.DELTA, "s3://bucket/lake")
+
+    def warned(batch: int, before: int, settings: MaintenanceSettings = SETTINGS, at: LakeTarget = target) -> list[str]:
+        """What a run reports after a batch and after the next one."""
+        lake = UnmaintainedLake("LAKE", at, settings, files, clock, before)
+        return [lake.warning(batch), lake.warning(batch + 1)]
+
+    (text, again) = warned(1999, 998)
+    assert text.startswith("2,000 batches have been written to s3://bucket/lake, and the lake is not maintained")
+    assert not again
+    assert [bool(each) for each in warned(998, -1)] == [False, True]
+    assert warned(999, 999) == ["", ""]
+    assert warned(5000, -1, SETTINGS._replace(every=HOUR)) == ["", ""]
+    assert warned(5000, -1, at=target._replace(form=TableForm.PARQUET)) == ["", ""]
+    files.save(MaintenanceResult(clock.now()))
+    assert warned(5000, -1) == ["", ""]
+    clock.advance(24 * HOUR)
+    assert warned(5000, -1)[0]
 
 
 def test_maintenance_on_request_and_its_settings(lake: LakeHome) -> None:
