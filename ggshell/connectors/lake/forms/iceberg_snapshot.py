@@ -3,7 +3,7 @@
 PyIceberg writes no delete files. ``FileChanges`` is a snapshot producer of it that does, and that also replaces delete files.
 A manifest that the change does not concern is kept as it is if it is large; small ones are rewritten together with what
 is added, so a table has few manifests and a commit costs the same however many files the table has. PyIceberg copies the
-metadata of a table several times in each commit; the entries of its snapshots, which nobody can change, are not copied here,
+metadata of a table several times in each commit; the entries of its snapshots, which cannot be changed, are not copied here,
 so a commit costs about the same however many snapshots the table has.
 """
 
