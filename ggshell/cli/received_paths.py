@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from ggshell.cli.sender_files import sent_trails
 from ggshell.errors import GgsError, NotFoundError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ggshell.cli.results import Note
 from ggshell.errors import GgsError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile
 from ggshell.parameters.service_parameters import MetricsAccess, ServiceParameters

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import socket
 from collections.abc import Sequence
 
-from ggshell import sockets
 from ggshell.cli.groups import View
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, ProcessError, StateError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home import process_file
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile, ProcessState, alive, end_descriptor, state_of
@@ -139,6 +137,10 @@ def wait_for_end(entry: ProcessFile, timeout: float = END_SECONDS) -> bool:
 
 def _wait_for_closed_socket(path: str, timeout: float) -> bool:
     """Do the same on systems without process descriptors: a process that ends closes its connections."""
+    import socket
+
+    from ggshell import sockets
+
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
             sockets.connect(client, path)

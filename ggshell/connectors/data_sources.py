@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +22,8 @@ _NAMES: Final = {
 
 def data_source(name: str) -> Mapping[str, str] | None:
     """Return the fields that a data source gives, by ``_NAMES``; None if no odbc.ini has it. Raises DatabaseError."""
+    import configparser
+
     candidates = [os.environ.get("ODBCINI", ""), "odbc.ini", str(Path.home() / ".odbc.ini"), "/etc/odbc.ini"]
     for candidate in filter(None, candidates):
         parser = configparser.ConfigParser(strict=False, interpolation=None)

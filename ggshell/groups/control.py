@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ggshell import errors, sockets
+from ggshell import sockets
 from ggshell.clock import Clock, SystemClock
 from ggshell.errors import GgsError, ProcessError
 from ggshell.files import read_json
@@ -387,47 +387,6 @@ def _refusal(error: GgsError) -> dict[str, Any]:
         "where": error.where,
         "hint": error.hint,
     }
-
-
-def _revived(answer: dict[str, Any]) -> GgsError:
-    """Return the error with which a process refused a request, in its original class."""
-    kind = getattr(errors, str(answer.get("kind")), GgsError)
-    if not (isinstance(kind, type) and issubclass(kind, GgsError)):
-        kind = GgsError
-    return kind(answer["message"], code=answer["code"], where=answer.get("where", ""), hint=answer.get("hint", ""))
-
-
-def request(path: str, verb: str, *, timeout: float = 30.0, **arguments: Any) -> dict[str, Any]:
-    """Send a request to a process and return the result.
-
-    Raises ProcessError if the process does not answer, and the process's own error if it refuses.
-    """
-    received = bytearray()
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-            client.settimeout(timeout)
-            sockets.connect(client, path)
-            client.sendall(json.dumps({"verb": verb, "args": arguments}).encode() + b"\n")
-            while not received.endswith(b"\n"):
-                data = client.recv(_BLOCK)
-                if not data:
-                    raise ProcessError("the process ended before it answered", code="GGS-00602")
-                received += data
-    except TimeoutError:
-        raise ProcessError(
-            f"the process did not answer within {timeout:g} seconds", code="GGS-00602", hint="try again later"
-        ) from None
-    except OSError as error:
-        raise ProcessError(f"the process is not responding: {error.strerror or error}", code="GGS-00602") from error
-    try:
-        answer = read_json(received)
-        if answer["status"] == "ok":
-            result: dict[str, Any] = answer["result"]
-            return result
-        refusal = _revived(answer)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ProcessError(f"the answer of the process is not valid: {error}", code="GGS-00602") from error
-    raise refusal
 
 
 def wait_readable(descriptors: list[int], timeout: float | None) -> set[int]:

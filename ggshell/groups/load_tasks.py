@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from ggshell.errors import ConflictError, DiskError, GgsError, StateError
 from ggshell.files import locked
-from ggshell.groups.control import request
 from ggshell.groups.ending import Ending
 from ggshell.groups.lifecycle import GroupContext
+from ggshell.groups.process_request import request
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, SourceType
 from ggshell.home.home import Home

@@ -16,11 +16,12 @@ from ggshell.clock import Clock, SystemClock
 from ggshell.errors import ConflictError, DiskError, GgsError, HomeMovedError, NotFoundError, ProcessError
 from ggshell.files import locked
 from ggshell.groups import heartbeat_jobs
-from ggshell.groups.control import ControlServer, LaterAnswer, Meanwhile, request
+from ggshell.groups.control import ControlServer, LaterAnswer, Meanwhile
 from ggshell.groups.home_watch import SECONDS as WATCH_SECONDS
 from ggshell.groups.home_watch import HomeWatch
 from ggshell.groups.lifecycle import parameter_facts, signal_ready
 from ggshell.groups.maintenance_jobs import MaintenanceJobs
+from ggshell.groups.process_request import request
 from ggshell.groups.purge import PurgeTimes, purge, received_rules
 from ggshell.groups.report import Report
 from ggshell.groups.runner import Runner

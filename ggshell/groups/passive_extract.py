@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from ggshell.errors import ParameterError, StateError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, WriteCheckpoint
 from ggshell.home.home import Home

@@ -18,12 +18,13 @@ from ggshell.network.frames import INVALID, USUAL_DATA, Frame, FrameKind
 from ggshell.network.opening import Opening
 from ggshell.record.operation import TransInd
 from ggshell.trail.decode import damaged, good_records
-from ggshell.trail.durable import DurableMark, Listener
+from ggshell.trail.durable import DurableMark
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
 from ggshell.trail.positions import first_since
 from ggshell.trail.reach import require_reachable
 from ggshell.trail.reader import VisibleEnd
+from ggshell.trail.waking import Listener
 from ggshell.types import TrailPosition
 
 TAIL_BYTES: Final = 64 << 10

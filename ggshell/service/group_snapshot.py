@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ggshell.cli.asking import ask_together
 from ggshell.cli.groups import View, group_lag, view
 from ggshell.errors import GgsError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.groups.statistics import DDL_ERRORS, DDL_KINDS, KINDS
 from ggshell.home.home import Home
 from ggshell.monitoring.group_lag import since

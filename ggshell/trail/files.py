@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from ggshell.errors import DiskError, TrailError
 from ggshell.files import sync_directory
 from ggshell.trail.blocks import BlockWriter, Data, begin_file, write_all
-from ggshell.trail.durable import DurableMark, MarkWriter, Waker
+from ggshell.trail.durable import DurableMark, MarkWriter
 from ggshell.trail.file_index import keep_index
 from ggshell.trail.finding import transactions_of
 from ggshell.trail.name import TrailName, index_path
@@ -23,6 +23,7 @@ from ggshell.trail.opened import open_file
 from ggshell.trail.reach import MISSING, RESTORE
 from ggshell.trail.recover import find_end
 from ggshell.trail.removing import remove_file, trail_lock
+from ggshell.trail.waking import Waker
 from ggshell.types import Csn, TrailPosition
 
 NOTHING_SHOWN = DurableMark(TrailPosition(-1, -1), None)

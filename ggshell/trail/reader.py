@@ -13,7 +13,7 @@ from ggshell.record.operation import IoType, TransInd
 from ggshell.record.transaction import TransactionHeader
 from ggshell.trail import context, decode, layout
 from ggshell.trail.decode import Records, damaged
-from ggshell.trail.durable import Listener, MarkReader
+from ggshell.trail.durable import MarkReader
 from ggshell.trail.fileheader import FileHeader
 from ggshell.trail.fragments import JoinedRecords, join_fragments
 from ggshell.trail.name import TrailName
@@ -24,6 +24,7 @@ from ggshell.trail.recover import find_end
 from ggshell.trail.sealing import Keys, RowCipher, cipher_of
 from ggshell.trail.small_batches import SMALL_BATCH_BYTES, read_small_batch
 from ggshell.trail.tokens import transaction_headers
+from ggshell.trail.waking import Listener
 from ggshell.types import TrailPosition
 
 CHUNK = 1 << 20

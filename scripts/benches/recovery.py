@@ -20,7 +20,7 @@ from benches.ground import Failed, ggshell, wait_until
 from ggshell.clock import SystemClock
 from ggshell.demo.processes import end_processes
 from ggshell.demo.redo_writer import RedoWriter
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home

@@ -15,7 +15,7 @@ from benches.ground import Failed
 from faultruns.chain import Chain
 from faultruns.deadly import ROLLS, points
 from ggshell.errors import GgsError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.types import TrailPosition

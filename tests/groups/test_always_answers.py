@@ -21,7 +21,7 @@ from time_limits import slowness
 
 from ggshell.connectors.duckdb import session
 from ggshell.errors import GgsError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
 from ggshell.home.process_file import ProcessState, read_process_file

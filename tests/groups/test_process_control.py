@@ -15,8 +15,9 @@ from processes import until
 
 from ggshell.clock import Clock, FakeClock, SystemClock
 from ggshell.errors import ConflictError, GgsError, ProcessError
-from ggshell.groups.control import CHECK_SECONDS, ControlServer, request
+from ggshell.groups.control import CHECK_SECONDS, ControlServer
 from ggshell.groups.obstacles import Obstacles
+from ggshell.groups.process_request import request
 from ggshell.groups.runner import Answering, Runner
 from ggshell.links import Links
 

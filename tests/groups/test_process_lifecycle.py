@@ -11,8 +11,8 @@ import pytest
 from processes import Start, until, until_state
 
 from ggshell.errors import ApplyError, NotFoundError, ProcessError, StateError
-from ggshell.groups.control import request
 from ggshell.groups.lifecycle import run_group
+from ggshell.groups.process_request import request
 from ggshell.home import checkpoint as store
 from ggshell.home.checkpoint import GroupKind, StopStatus
 from ggshell.home.home import Home

@@ -15,8 +15,8 @@ import pytest
 from processes import until, until_state
 
 from ggshell.errors import ConflictError, NotFoundError, ParameterError, ProcessError, StateError
-from ggshell.groups.control import request
 from ggshell.groups.launch import spawn
+from ggshell.groups.process_request import request
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, SourceType, save
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile, ProcessState, kill, read_process_file, state_of

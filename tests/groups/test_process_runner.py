@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from ggshell.clock import FakeClock, SystemClock
-from ggshell.groups.control import ControlServer, request
+from ggshell.groups.control import ControlServer
+from ggshell.groups.process_request import request
 from ggshell.groups.runner import Runner
 
 

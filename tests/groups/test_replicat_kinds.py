@@ -11,7 +11,7 @@ import pytest
 from pipelines import REP1, Pipeline
 from processes import until
 
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
 

@@ -12,7 +12,7 @@ from ggshell.cli.registry import command
 from ggshell.cli.results.bounded import Bar, BoundedStatus, Timeline
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, StateError, UsageError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.bounded_state import BoundedState, PersistedTransaction
 from ggshell.types import LogPosition
 

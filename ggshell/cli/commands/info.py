@@ -30,7 +30,7 @@ from ggshell.cli.session import Session
 from ggshell.cli.start_position import beyond_note
 from ggshell.connectors.registry import source_log
 from ggshell.errors import GgsError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.checkpoint import GroupKind, SourceType
 from ggshell.home.maintenance import MaintenanceFiles
 from ggshell.home.slot_facts import SlotFacts

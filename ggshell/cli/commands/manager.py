@@ -16,7 +16,7 @@ from ggshell.cli.service_facts import running_facts
 from ggshell.cli.session import Session
 from ggshell.clock import from_datetime, local_text
 from ggshell.errors import ProcessError, StateError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.process_file import ProcessFile, state_of
 

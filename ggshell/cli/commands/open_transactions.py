@@ -14,7 +14,7 @@ from ggshell.cli.results.bounded import CacheStats
 from ggshell.cli.results.requests import Transactions
 from ggshell.cli.session import Session
 from ggshell.files import disk_errors
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.shown_place import ShownPlace
 
 _ASK_SECONDS = 30.0

@@ -11,7 +11,7 @@ from ggshell.cli.results import Message, NamedValues, Text
 from ggshell.cli.session import Session
 from ggshell.errors import NotFoundError, StateError
 from ggshell.files import disk_errors
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.language import pages
 from ggshell.language.notation import keywords
 from ggshell.language.suggest import did_you_mean

@@ -28,8 +28,8 @@ from ggshell.cli.results.requests import GroupLag, Lags, ProcessStatus, ProcessS
 from ggshell.cli.session import Session
 from ggshell.cli.start_position import beyond_note
 from ggshell.errors import GgsError, UsageError
-from ggshell.groups.control import request
 from ggshell.groups.load_state import LoadState
+from ggshell.groups.process_request import request
 from ggshell.home.slot_facts import SlotFacts
 
 _ASK_SECONDS = 10.0

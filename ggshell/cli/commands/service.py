@@ -8,7 +8,7 @@ from ggshell.cli.results import Message, NamedValues, Note
 from ggshell.cli.service_facts import ServiceFacts, file_facts, fingerprint_of_file, running_facts, url_of
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError, StateError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessFile, ProcessState, state_of
 from ggshell.parameters.service_parameters import ServiceParameters

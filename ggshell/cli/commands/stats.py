@@ -13,7 +13,7 @@ from ggshell.cli.registry import command
 from ggshell.cli.results.statistics import COUNTED, GroupStatistics, Stats, TableCounts
 from ggshell.cli.session import Session
 from ggshell.errors import GgsError
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.checkpoint import GroupKind
 from ggshell.monitoring.lag_stats import delivered_lines
 from ggshell.types import split_name

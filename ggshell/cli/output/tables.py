@@ -7,7 +7,6 @@ than the terminal turns vertical; in a pipe or a file it never does.
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -88,7 +87,11 @@ def vertical(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def is_too_wide(text: str) -> bool:
     """Whether standard output is a terminal, and a line of a text is longer than the terminal is wide."""
-    return sys.stdout.isatty() and max(map(len, text.splitlines()), default=0) > shutil.get_terminal_size().columns
+    if not sys.stdout.isatty():
+        return False
+    import shutil
+
+    return max(map(len, text.splitlines()), default=0) > shutil.get_terminal_size().columns
 
 
 def cell_text(value: object) -> str:

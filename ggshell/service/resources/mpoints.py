@@ -247,7 +247,7 @@ def _trail_output(call: Call, found: Process) -> Object:
 
 def _ask(call: Call, found: Process, verb: str, **arguments: Any) -> dict[str, Any]:
     """Return what the process answers, empty if it does not run; a refusal becomes a message of the answer."""
-    from ggshell.groups.control import request
+    from ggshell.groups.process_request import request
     from ggshell.service.group_snapshot import ANSWER_SECONDS
 
     process = _group(found).found.process

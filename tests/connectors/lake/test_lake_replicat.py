@@ -22,7 +22,7 @@ from time_limits import slowness
 from ggshell.connectors.lake.commits import CommitLog
 from ggshell.connectors.lake.replicat import stream_failure
 from ggshell.connectors.lake.target import TableForm
-from ggshell.groups.control import request
+from ggshell.groups.process_request import request
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.record.image import encode_image
@@ -149,7 +149,9 @@ def test_a_lake_is_seeded_by_an_initial_load_without_a_gap_or_a_double(lake: Lak
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
 def test_a_java_process_out_of_memory_ends_the_replicat(lake: Lake) -> None:
     """On a cluster, where the rows of a batch pass through Java."""
-    (lake.home.root / "dirprm" / "spark.conf").write_text("master local-cluster[1,1,1024]\nmemory 500m\nspark.task.maxFailures 1\n")
+    (lake.home.root / "dirprm" / "spark.conf").write_text(
+        "master local-cluster[1,1,1024]\nmemory 500m\nspark.task.maxFailures 1\n"
+    )
     lake.write([person(1, "x" * 250_000_000, "1")])  # One row is always in one task.
     lake.run(add(lake))
     lake.run("START REPLICAT lake")

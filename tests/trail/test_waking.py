@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ggshell.trail.durable import Listener, Waker
 from ggshell.trail.name import TrailName
+from ggshell.trail.waking import Listener, Waker
 
 
 @pytest.fixture(params=["short", "l" * 120])
