@@ -20,7 +20,7 @@ from ggshell.connectors.postgres.vectors import Bytes, ColumnStep, Encoded, Ints
 from ggshell.connectors.table_source import LoadTable, Wait, loaded_rows, parents_first
 from ggshell.errors import NotFoundError
 from ggshell.record.change import ChangeBatch
-from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.definition import TableDefinition
 from ggshell.record.image import LONGEST_SHORT, encode_image
 from ggshell.record.transaction import TransactionHeader, TransactionPiece
 from ggshell.types import TableName, quote, quote_table
@@ -113,10 +113,10 @@ class TableCopy:
         if relation is None:
             raise NotFoundError(f"table {name} does not exist", code="GGS-00211")
         found = [
-            row for row in describe.columns(self._connection, relation) if not row[6]
+            each for each in describe.columns(self._connection, relation) if not each.generated
         ]  # the log does not contain generated columns
-        key = tuple(index for index, row in enumerate(found) if (row[0] in keycols if keycols else row[4]))
-        columns = tuple(Column(row[0], row[1], row[2], row[3], row[7]) for row in found)
+        key = tuple(index for index, each in enumerate(found) if (each.name in keycols if keycols else each.in_key))
+        columns = tuple(each.recorded for each in found)
         kind = execute(self._connection, "SELECT relkind::text FROM pg_class WHERE oid = %s", [relation])[0][0]
         return LoadTable(TableDefinition(name, columns, key), kind == "p")
 

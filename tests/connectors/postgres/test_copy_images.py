@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import psycopg
 import pytest
+from connectors.postgres.slot_reading import capturing, prepare
 from processes import until
 
 from ggshell.connectors.postgres.table_copy import TableCopy, images_of_copy
@@ -79,6 +81,31 @@ def test_the_snapshot_contains_every_commit_up_to_its_csn_and_none_after_it(nort
     copy.close()
     assert _rows(batches) == [[(0, b"1"), (1, b"t")], [(0, b"2"), (1, None)]]
     assert [(piece.begins, piece.ends) for batch in batches for piece in batch.pieces] == [(True, True)]
+
+
+def test_a_table_has_the_same_definition_in_a_load_as_in_the_log(north: str, tmp_path: Path) -> None:
+    """Regression: without the table's number, a column that is renamed after the load was another column."""
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute(
+            "CREATE TABLE t (id int PRIMARY KEY, gone int, a text, twice int GENERATED ALWAYS AS (id * 2) STORED)"
+        )
+        source.execute("INSERT INTO t VALUES (1, 1, 'a')")
+        source.execute("ALTER TABLE t DROP gone, ADD later text DEFAULT 'é'")
+        start = prepare(north, "public.t")
+        copy = TableCopy.open(north, "LOAD1", _wait_readable)
+        assert copy is not None
+        (loaded,) = copy.tables(["public.t"], lambda _: True, lambda _: ())
+        copy.close()
+        source.execute("INSERT INTO t VALUES (2, 'b')")
+    found: list[ChangeBatch] = []
+    with capturing(north, start, tmp_path) as capture:
+        until("the row is captured", lambda: found.extend(filter(None, [capture.read(0.2)])) or bool(found))
+    assert found[0].tables == (loaded.definition,)
+    assert [(each.number & 0xFFFF, each.missing) for each in loaded.definition.columns] == [
+        (1, None),
+        (3, None),
+        (5, "é"),
+    ]
 
 
 def test_a_stop_within_a_table_leaves_its_transaction_without_an_end(north: str) -> None:
