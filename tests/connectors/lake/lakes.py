@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -125,14 +126,25 @@ class Lake:
         return [rba for (rba,) in duckdb.sql(query).fetchall()]
 
 
+def delta_place(lake: LakeTarget, name: TableName | None) -> str:
+    """Where docs/lakes.md says that a table (None: the log) of a Delta lake is."""
+    if name is None:
+        return f"{lake.location}/log"
+    if lake.folder is not None:
+        return f"{lake.location}/current/{name}"
+    letters = (
+        chr(byte) if re.match(rb"[A-Za-z0-9_.~-]", bytes([byte])) else f"={byte:02X}" for byte in str(name).encode()
+    )
+    return f"{lake.location}/current/{''.join(letters)}"
+
+
 def read_table(lake: LakeTarget, name: TableName | None) -> pa.Table | None:
     """A table (None: the log) as the form's own library reads it; None for Parquet, which has no library."""
     if lake.form is TableForm.DELTA:
         from deltalake import DeltaTable
 
         options = {} if lake.folder is not None else {"allow_http": "true"}
-        place = f"{lake.location}/{'log' if name is None else f'current/{name}'}"
-        return pa.table(DeltaTable(place, storage_options=options).scan())
+        return pa.table(DeltaTable(delta_place(lake, name), storage_options=options).scan())
     if lake.form is TableForm.ICEBERG:
         return (
             _catalog(lake)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lakes import read_table
+from lakes import delta_place, read_table
 from source_trees import ROOT
 
 from ggshell.connectors.lake.commits import CommitLog
@@ -156,7 +156,7 @@ def _place(target: LakeTarget, table: TableName | None) -> list[str]:
         location = catalog_of(target).load_table(CATALOG_LOG if table is None else (table.owner, table.name))
         return [location.metadata_location.removeprefix("file://")]
     if target.form is TableForm.DELTA:
-        return [f"{target.location}/{LOG if table is None else f'current/{table}'}"]
+        return [delta_place(target, table)]
     return [each.location for each in readable_table(target, str(table)).files]
 
 

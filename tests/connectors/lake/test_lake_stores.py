@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from batches import Row
 from black_hole import BlackHole
 from deliveries import BEGIN, Deliveries, ProcessEnded
-from lakes import PEOPLE, Lake, key_update, person
+from lakes import PEOPLE, Lake, image, key_update, person
 from object_stores import Bucket
 from psycopg.conninfo import conninfo_to_dict
 from readers import readers_agree_on_all_tables
@@ -27,7 +28,8 @@ from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.errors import ConflictError, ParameterError, StoreError
 from ggshell.home.home import Home
 from ggshell.home.maintenance import MaintenanceSettings
-from ggshell.types import TrailPosition
+from ggshell.record.operation import IoType
+from ggshell.types import TableName, TrailPosition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,6 +93,17 @@ def test_batches_are_delivered_once_to_an_object_store(lake: Lake) -> None:
     done = CommitLog(lake.target, "LAKE").latest()
     assert done is not None
     assert (done.batch, done.position) == (1, second)
+
+
+def test_a_table_with_any_name_is_delivered_to_an_object_store(lake: Lake) -> None:
+    """Regression: the log of such a Delta table was in another folder than its data, and the second batch failed for ever."""
+    table = PEOPLE._replace(name=TableName("hr", "Mixed Case é&=+"))
+    deliveries, end = Deliveries(lake), BEGIN
+    for number in range(3):
+        row = Row(table, IoType.INSERT, image(str(number), "Ada", "1"))
+        begin, end = end, lake.write([row, *([key_update(table, number - 1, number + 9)] if number else [])])
+        deliveries.batch(number, begin, end)
+    assert sorted(stored_table(lake, str(table.name))["id"].to_pylist()) == [2, 10, 11]
 
 
 @pytest.mark.parametrize("lake", ["delta", "iceberg-rest"], indirect=True)

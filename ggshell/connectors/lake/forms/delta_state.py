@@ -48,8 +48,10 @@ def table_location(lake: str, name: TableName | None) -> str:
     """The location of a table (None: the log) of a lake."""
     if name is None:
         return f"{lake}/log"
-    # A location is a URL in an object store, where not all characters stand for themselves.
-    return f"{lake}/current/{quote(str(name), safe='') if is_elsewhere(lake) else name}"
+    if not is_elsewhere(lake):
+        return f"{lake}/current/{name}"
+    # Some libraries read the location of an object as a URL, others as it is: a folder of these characters is the same to both.
+    return f"{lake}/current/{quote(str(name), safe='').replace('%', '=')}"
 
 
 def delta_table_at(location: str) -> DeltaTable:
