@@ -30,6 +30,7 @@ _SPELLINGS: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _AZURE: Final = ("abfs", "abfss")
 SUPPORTED: Final = ("s3", "gs", "abfs", "abfss", "hdfs")
 """The schemes that ggshell is made for; Arrow's other file systems work if Arrow does not need options for them."""
+STORE_SCHEMES: Final = (*SUPPORTED, *_SPELLINGS)
 _S3_OPTIONS: Final = frozenset({"region", "scheme", "endpoint_override"})
 _ATTEMPTS: Final = 3
 """How often a request is tried. A store that does not answer is then noticed after 11 seconds."""

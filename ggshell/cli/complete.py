@@ -38,6 +38,7 @@ class LiveNames:
             "path_name": lambda _: self._of_kinds({kind for kind in GroupKind if kind.is_path}),
             "report": self._groups,
             "trail": self._trails,
+            "trail_location": self._trails,
             "table": lambda _: self._table_names(),
             "source_table": lambda _: self._table_names(),
             "target_table": lambda _: self._table_names(),

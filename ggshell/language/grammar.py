@@ -113,7 +113,7 @@ def _refuse_passwords(text: str, parsed: Parsed) -> None:
         for first, end in spans:
             if not takes_any_text(name) and holds_password(text[first:end]):
                 raise StatementError(
-                    f"a URL with a login is not allowed for {name}",
+                    f"a URL with a login is not allowed for {name.rstrip('_')}",
                     column=first + 1,
                     source=text,
                     hint="add the login to the credential store, and use its alias",

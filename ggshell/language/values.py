@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from ggshell.durations import Interval, read_hours, read_interval
 from ggshell.errors import StatementError
 from ggshell.language import pages
+from ggshell.object_stores import STORE_SCHEMES
 from ggshell.quantities import Size, read_size, read_time_of_day, read_timestamp, read_weekday
 from ggshell.types import Csn
 
@@ -191,6 +192,12 @@ def _trail(text: str) -> str:
     return plain
 
 
+def _trail_location(text: str) -> str:
+    """A trail's name, or its location in an object store. Raises ValueError as ``_trail``."""
+    plain = unquoted(text)
+    return plain if plain.startswith(tuple(f"{scheme}://" for scheme in STORE_SCHEMES)) else _trail(text)
+
+
 WORD = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a word")
 NUMBER = SlotType(r"\d{1,40}(?![.\d])", int, "a number")
 SIGNED = SlotType(r"[-+]?\d{1,40}(?![.\d])", int, "a number")
@@ -208,6 +215,7 @@ OBJECT_NAME = SlotType(rf"{TABLE_PART}(?:\.{TABLE_PART}){{1,2}}|{_QUOTED}|{_PLAI
 FILE = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a file")
 DIRECTORY = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a directory")
 TRAIL = SlotType(f"{_QUOTED}|{_PLAIN}", _trail, "a trail")
+TRAIL_LOCATION = SlotType(f"{_QUOTED}|{_PLAIN}", _trail_location, "a trail")
 ALIAS = SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "an alias")
 HOST = SlotType(rf"{_QUOTED}|\[[0-9A-Fa-f:]+\]|{_PLAIN}", unquoted, "a host")
 # What begins like a quantity is read as one, so that a wrong unit or an hour 25 is reported as such.
@@ -273,6 +281,7 @@ SLOTS: dict[str, SlotType] = {
     "file": FILE,
     "directory": DIRECTORY,
     "trail": TRAIL,
+    "trail_location": TRAIL_LOCATION,
     "alias": ALIAS,
     "domain": SlotType(f"{_QUOTED}|{_PLAIN}", unquoted, "a domain"),
     "table": TABLE,

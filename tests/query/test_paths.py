@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from both_engines import local_engine
+from command_line import run_ggshell
 from object_stores import Bucket
 from trail_samples import NOTES, insert, random_transactions, trail_in, write_trail
 
@@ -110,6 +111,18 @@ def test_queries_of_a_trail_in_an_object_store_give_the_same_rows(
     assert {str(each) for each in find_definitions(map(path_of, there.files), "hr.employees")} == {
         str(each) for each in find_definitions(map(path_of, here.files), "hr.employees")
     }
+
+
+def test_a_statement_takes_the_location_of_a_trail_in_an_object_store(trail: TrailName, stored: str) -> None:
+    counted = []
+    for location in (f"{trail.folder}/ea", f"{stored}/ea", f'"{stored}/e*"'):
+        statement = f"TRAIL COUNT FROM {location}, BY TABLE"
+        ended = run_ggshell("--home", trail.folder.parent, "--engine", "local", "--format", "csv", "-c", statement)
+        assert ended.returncode == 0, ended.stderr
+        counted.append(ended.stdout)
+    assert counted[1:] == [counted[0]] * 2
+    refused = run_ggshell("--home", trail.folder.parent, "-c", f"ADD EXTTRAIL {stored}/ea, EXTRACT ext1")
+    assert "a trail name cannot contain ://" in refused.stderr
 
 
 def test_planning_and_a_part_of_an_object_read_only_ranges_of_it(
