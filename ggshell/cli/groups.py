@@ -176,7 +176,7 @@ def unknown_group(session: Session, kinds: Kinds, wanted: str) -> NotFoundError:
         return NotFoundError(f"{what} {wanted[:LONGEST_PATH]}… does not exist.", hint="list all groups with INFO ALL")
     others = [entry for entry in session.home.groups() if entry.group == wanted]
     if others:
-        return NotFoundError(f"{what} {wanted} does not exist.", hint=f"{wanted} is a {others[0].type}")
+        return NotFoundError(f"{what} {wanted} does not exist.", hint=f"{others[0].type} {wanted} exists")
     for kind in kinds:
         path = session.home.checkpoint(wanted, kind)
         if previous(path).exists():
