@@ -54,13 +54,18 @@ def column_number(table: int, number: int) -> int:
     return table << _COLUMN_BITS | number
 
 
+def table_number(number: int) -> int:
+    """The number of the table in the ``number`` of a column; 0 if it is unknown."""
+    return number >> _COLUMN_BITS
+
+
 def same_number(first: int, second: int) -> bool | None:
     """Whether two numbers identify the same column. None if they do not tell: then its name does.
 
     A table that was dropped and created again, or copied to another server, has another number, and its columns have their
     names in common with the former one at best.
     """
-    if not first or not second or first >> _COLUMN_BITS != second >> _COLUMN_BITS:
+    if not first or not second or table_number(first) != table_number(second):
         return None
     return first == second
 

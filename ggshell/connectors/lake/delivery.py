@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ggshell.connectors.lake.columns import Rules
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
-from ggshell.connectors.lake.forms import LakeBatch, LakeTables, TableChange
+from ggshell.connectors.lake.forms import HeldTable, LakeBatch, LakeTables, TableChange
 from ggshell.connectors.lake.history import VersionChanges
 from ggshell.connectors.lake.net_effects import NetEffects, of_one_shape
 from ggshell.connectors.lake.rekeying import lost_key
@@ -20,6 +20,7 @@ from ggshell.connectors.lake.slices import SlicePart, SliceTask
 from ggshell.errors import StoreError
 from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, Deletes, LakeLayouts
 from ggshell.query.trail_read import HomeKeys
+from ggshell.record.definition import table_number
 from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName, TrailPosition
 
@@ -166,7 +167,8 @@ class LakeDelivery:
             return
         rules = Rules.of(self._tables)
         change = version_change(found.versions, held, rules) if found.versions else table_change(found.net, held, rules)
-        for text in _column_messages(change):
+        renewed = _renewed_message(held, change) if held is not None else []
+        for text in [*renewed, *_column_messages(change)]:
             if text not in self._said:
                 self._said.add(text)
                 self._warn(text)
@@ -246,6 +248,18 @@ def _column_messages(change: TableChange) -> list[str]:
         for each in change.nulled
     ]
     return found
+
+
+def _renewed_message(held: HeldTable, change: TableChange) -> list[str]:
+    """What to report if the numbers of a table and of all its columns are other ones than before."""
+    before = set(map(table_number, held.numbers.values())) - {0}
+    now = {table_number(column.number) for column in change.definition.columns} - {0}
+    if not before or not now or before & now or change.cleared:
+        return []
+    return [
+        f"{change.definition.name} is another table than before at the source, or the source has moved: earlier rows stay in"
+        " the lake, and columns are found by their names."
+    ]
 
 
 def _summed(parts: list[SlicePart]) -> dict[tuple[TableName, int], int]:

@@ -422,3 +422,6 @@ def test_columns_of_another_table_with_the_same_name_are_found_by_their_names(la
         (1, "a", Decimal("1.00"), None),
         (2, None, Decimal("2.00"), "m"),
     ]
+    assert "hr.items is another table than before at the source" in changing.deliveries.messages[0]
+    changing.batch(insert(again, "3", "3", "n"))
+    assert len([text for text in changing.deliveries.messages if "another table" in text]) == 1
