@@ -21,7 +21,7 @@ from ggshell.clock import Clock, SystemClock
 from ggshell.connectors.lake.forms import HeldTable, LakeBatch, TableChange
 from ggshell.connectors.lake.forms.delta_log import PARTITIONS, added_files, delta_layout
 from ggshell.connectors.lake.forms.delta_rows import DeltaRows, RowChange
-from ggshell.connectors.lake.forms.delta_state import Action, DeltaState, table_location
+from ggshell.connectors.lake.forms.delta_state import FEED_SETTING, Action, DeltaState, table_location
 from ggshell.connectors.lake.forms.source_record import record_properties, source_record
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.partitions import (
@@ -124,7 +124,7 @@ class DeltaTables:
         layout = self._layouts.of(change.definition.name)
         wanted: Mapping[str, str] = {
             _FIELDS: fields_text(fields),
-            "delta.enableChangeDataFeed": str(layout.feed).lower(),
+            FEED_SETTING: str(layout.feed).lower(),
             **record_properties(change),
         }
         if state.exists and state.schema == schema and wanted.items() <= state.configuration.items():

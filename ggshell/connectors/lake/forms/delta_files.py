@@ -18,7 +18,7 @@ from ggshell.connectors.lake.clustering import FileRows, file_rows
 from ggshell.connectors.lake.forms import KEY
 from ggshell.connectors.lake.forms.delta_log import statistics
 from ggshell.connectors.lake.forms.delta_state import Action, AddedFile
-from ggshell.connectors.lake.partitions import Part
+from ggshell.connectors.lake.partitions import Part, Values
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.parameters.lake_tables import TableLayout
 
@@ -126,20 +126,19 @@ class DeltaFiles:
         """The columns of a file."""
         return pa.schema([field for field in self.schema if field.name not in self._partition])
 
-    def write_changes(self, changes: Sequence[tuple[str, Part]]) -> list[Action]:
-        """Write the change data feed of a commit: rows with their kind of change. Returns the actions."""
-        by_partition: dict[tuple[tuple[str, str | None], ...], list[pa.Table]] = {}
-        for kind, part in changes:
-            if part.rows.num_rows:
-                marked = part.rows.append_column(CHANGE, pa.repeat(kind, part.rows.num_rows))
-                by_partition.setdefault(part.values, []).append(marked)
-        schema = self._own().append(pa.field(CHANGE, pa.string()))
-        found = []
-        for values, rows in by_partition.items():
-            path = f"_change_data/cdc-{uuid4()}.parquet"
-            _, size = self._write_file(path, rows, schema)
-            found.append({"cdc": {"path": path, "partitionValues": dict(values), "size": size, "dataChange": False}})
-        return found
+    def write_changes(self, changes: Iterable[tuple[Values, pa.Table]]) -> list[Action]:
+        """Write rows of the change data feed, by partition and with their kind of change. Returns the actions."""
+        by_partition: dict[Values, list[pa.Table]] = {}
+        for values, rows in changes:
+            if rows.num_rows:
+                by_partition.setdefault(values, []).append(rows)
+        return [self.write_change_file(values, rows) for values, rows in by_partition.items()]
+
+    def write_change_file(self, values: Values, rows: Iterable[pa.Table]) -> Action:
+        """Write rows of one partition to a file of the change data feed. Returns the action."""
+        path = f"_change_data/cdc-{uuid4()}.parquet"
+        _, size = self._write_file(path, rows, self._own().append(pa.field(CHANGE, pa.string())))
+        return {"cdc": {"path": path, "partitionValues": dict(values), "size": size, "dataChange": False}}
 
 
 def _constant(text: str | None, kind: pa.DataType, rows: int) -> pa.Array:

@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from ggshell.connectors.lake import file_plan
-from ggshell.connectors.lake.columns import with_filled
+from ggshell.connectors.lake.columns import retyped, with_filled
 from ggshell.connectors.lake.file_plan import WriteRules
-from ggshell.connectors.lake.forms import KEY
 from ggshell.connectors.lake.forms.deletion_vectors import read_vector, write_vector
+from ggshell.connectors.lake.forms.delta_feed import fillings, replacements, with_feed
 from ggshell.connectors.lake.forms.delta_files import DeltaFiles
 from ggshell.connectors.lake.forms.delta_state import Action, AddedFile, DeltaState, log_text
 from ggshell.connectors.lake.key_index import KeyIndexes
@@ -112,13 +111,15 @@ class DeltaRows:
                 yield with_filled(rows, change.filled)
 
         added = self._added(files, live.values(), fresh, old, stays)
-        feed = self._feed(files, live, hits, change, fresh) if self._has_feed(schema) else []
         found = [live[path].removed(now) for path in sorted(rewritten)]
         for path in hits:
             if path not in rewritten:
                 marked = self._vectors.of(live[path]) | hits[path]
                 found += [live[path].removed(now), self._vectors.marked(live[path], marked).added(now)]
-        return [*found, *(file.added(now) for file in added), *feed]
+        found += [file.added(now) for file in added]
+        if not self._layout.feed:
+            return found
+        return with_feed(found, self._feed(files, hits, change, list(fresh.values()), fields))
 
     def _files(self) -> DeltaFiles:
         state = self._state
@@ -175,42 +176,31 @@ class DeltaRows:
         size, count = size + sum(file.size for file in live), count + sum(file.rows for file in live)
         return max(1, int(self._layout.target_bytes * count / max(1.0, size)))
 
-    def _has_feed(self, schema: pa.Schema) -> bool:
-        """Whether a commit has a change data feed: not if the type of a column changes, as earlier rows then do not fit."""
-        if not self._layout.feed:
-            return False
-        old = self._state.schema if self._state.exists else schema
-        return all(field.name not in schema.names or schema.field(field.name).type == field.type for field in old)
-
     def _feed(
         self,
         files: DeltaFiles,
-        live: Mapping[str, AddedFile],
         hits: Mapping[str, BitMap],
         change: RowChange,
-        fresh: Mapping[Values, Part],
+        fresh: Collection[Part],
+        fields: Sequence[PartitionField],
     ) -> list[Action]:
-        """The change data feed: earlier rows, and new ones, each with its kind of change."""
+        """Write the change data feed of a change to files: all rows whose values change, in the columns after it."""
+        live = self._state.files
         if change.replaced is None:
             hits = {path: BitMap(range(file.rows)) - self._vectors.of(file) for path, file in live.items()}
-        new = change.rows[KEY].combine_chunks()
-        before = [(live[path].partition, files.rows_at(live[path], rows)) for path, rows in hits.items()]
-        keys = [rows[KEY].combine_chunks() for _, rows in before]
-        old = pa.concat_arrays([pa.array([], pa.string()), *keys])
-        changes: list[tuple[str, Part]] = []
-        for values, rows in before:
-            stays = pc.is_in(rows[KEY], new)
-            changes += [
-                ("update_preimage", Part(values, rows.filter(stays))),
-                ("delete", Part(values, rows.filter(pc.invert(stays)))),
-            ]
-        for values, part in fresh.items():
-            known = pc.is_in(part.rows[KEY], old)
-            changes += [
-                ("update_postimage", Part(values, part.rows.filter(known))),
-                ("insert", Part(values, part.rows.filter(pc.invert(known)))),
-            ]
-        return files.write_changes(changes)
+        found = files.write_changes(replacements(self._gone(hits, files.schema), fresh, fields))
+        for path, file in live.items() if change.replaced is not None and change.filled else ():
+            dead = self._vectors.of(file) | hits.get(path, BitMap())
+            if len(dead) < file.rows:
+                kept = fillings(files.live_rows(file, dead), change.filled)
+                found.append(files.write_change_file(file.partition, kept))
+        return found
+
+    def _gone(self, hits: Mapping[str, BitMap], schema: pa.Schema) -> pa.Table:
+        """Rows by position, in other columns: values of another type are converted as in the new rows."""
+        files = self._files() if hits else None
+        rows = [files.rows_at(self._state.files[path], each) for path, each in hits.items()] if files else []
+        return pa.concat_tables([schema.empty_table(), *(retyped(each, schema) for each in rows)])
 
 
 def described_files(files: Collection[AddedFile]) -> list[file_plan.DataFile]:

@@ -31,6 +31,7 @@ CHECKPOINT_EVERY: Final = 100
 """Commits after which the log gets a checkpoint, so that readers need not read all of it."""
 LOG: Final = "_delta_log"
 VECTORS, TIMES, FEED = "deletionVectors", "timestampNtz", "changeDataFeed"
+FEED_SETTING: Final = "delta.enableChangeDataFeed"
 _READER_FEATURES: Final = (VECTORS, TIMES)
 _KNOWN_FEATURES: Final = frozenset(
     (VECTORS, TIMES, FEED, "appendOnly", "invariants", "checkConstraints", "generatedColumns", "domainMetadata")
@@ -182,7 +183,7 @@ class DeltaState:
     def _protocol(self, schema: pa.Schema, configuration: Mapping[str, str]) -> list[Action]:
         needed = {VECTORS}
         needed |= {TIMES} if pa.timestamp("us") in schema.types else set()
-        needed |= {FEED} if configuration.get("delta.enableChangeDataFeed") == "true" else set()
+        needed |= {FEED} if configuration.get(FEED_SETTING) == "true" else set()
         if needed <= self.features:
             return []
         every = self.features | needed
@@ -207,6 +208,7 @@ class DeltaState:
 
         Raises DiskError (also if the log of the table is missing) and ConnectionLostError.
         """
+        self._require_feed(actions)
         self._require_known()
         self._require_there()
         said = {"timestamp": now, "operation": operation, "engineInfo": "ggshell", "txnId": str(uuid4())}
@@ -229,6 +231,15 @@ class DeltaState:
     def _partition_types(self) -> dict[str, pa.DataType]:
         schema = self.schema if self.partition_columns else pa.schema([])
         return {name: schema.field(name).type for name in self.partition_columns}
+
+    def _require_feed(self, actions: Sequence[Action]) -> None:
+        """Without ``cdc`` files, readers of a change data feed derive changes from data files, which can be wrong."""
+        described = [_metadata(each["metaData"]) for each in actions if "metaData" in each]
+        configuration = [*described, self._metadata][0].get("configuration") or {}
+        changes = any(each[kind]["dataChange"] for each in actions for kind in each if kind in ("add", "remove"))
+        has_feed = configuration.get(FEED_SETTING) == "true"
+        if has_feed and changes and not any("cdc" in each for each in actions):
+            raise ValueError(f"a commit to {self.location} changes rows and does not list them in the change data feed")
 
     def _require_there(self) -> None:
         """Without its earlier log, the table of a new commit would be broken."""
