@@ -17,8 +17,9 @@ from uuid import uuid4
 
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm
-from ggshell.errors import ConflictError, DiskError, StoreError
+from ggshell.errors import ConflictError, DiskError, StateError, StoreError
 from ggshell.files import locked, read_json
+from ggshell.home.checkpoint import Checkpoint
 from ggshell.types import TrailPosition
 
 KEPT = 100
@@ -183,6 +184,20 @@ class CommitLog:
             )
         for name in self._files.names()[:-KEPT]:
             self._files.delete(name)
+
+
+def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:
+    """Raise StateError if a group has delivered to a lake that contains nothing of it.
+
+    The folder was moved or is not mounted, and continuing would leave out all earlier data.
+    """
+    if checkpoint.latest_csn and log.latest() is None:
+        folder, group = log.location, log.group
+        raise StateError(
+            f"lake {folder} contains nothing from {group}, which has delivered up to CSN {checkpoint.latest_csn}",
+            code="GGS-00734",
+            hint=f"restore the folder, or set a new start position with ALTER REPLICAT {group}, EXTSEQNO n, EXTRBA n",
+        )
 
 
 def _name(batch: int) -> str:

@@ -7,9 +7,10 @@ commit, and files without a commit, also those of killed processes, are removed 
 from __future__ import annotations
 
 from ggshell.clock import Clock, SystemClock
-from ggshell.connectors.lake.commits import CommitLog
+from ggshell.connectors.lake.commits import CommitLog, require_lake
 from ggshell.connectors.lake.credentials import applied, group_environment
 from ggshell.connectors.lake.forms.table_maintenance import Maintainable
+from ggshell.connectors.lake.outages import errors_by_cause
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.durations import MICROSECONDS
 from ggshell.errors import ApplyError, ConflictError, DiskError, GgsError
@@ -38,7 +39,8 @@ def maintain(
         result = MaintenanceResult(clock.now())
         files.save(result)
         try:
-            tables = _maintain(open_maintenance(home, group, target, clock), settings, files, clock)
+            with errors_by_cause(target):
+                tables = _maintain(open_maintenance(home, group, target, clock), settings, files, clock)
         except (GgsError, OSError) as error:
             shown = error if isinstance(error, GgsError) else DiskError(f"lake {target.location}: {error}")
             files.save(result._replace(ended=clock.now(), code=shown.code, error=str(shown)))
@@ -85,20 +87,25 @@ def group_layouts(home: Home, group: str) -> LakeLayouts:
 def open_maintenance(home: Home, group: str, target: LakeTarget, clock: Clock) -> list[Maintainable]:
     """The log and the tables that a group delivers to. A location or catalog can also contain the tables of others.
 
-    Raises StoreError, ApplyError.
+    There are none before the first commit. Raises StoreError, ApplyError, and StateError if the lake is missing.
     """
-    done, layouts = CommitLog(target, group).latest(), group_layouts(home, group)
-    names = sorted(map(TableName.parse, done.tables)) if done is not None else []
+    log, checkpoint = CommitLog(target, group), home.checkpoint(group, GroupKind.REPLICAT)
+    if checkpoint.is_file():
+        require_lake(log, load(checkpoint))
+    if target.form is TableForm.PARQUET:
+        raise ApplyError(
+            f"lake {target.location} consists of Parquet files, which cannot be replaced together while others read them",
+            hint="use a lake of Delta or Iceberg tables (TARGET delta:… or iceberg:…)",
+        )
+    done, layouts = log.latest(), group_layouts(home, group)
+    if done is None:
+        return []
+    names = sorted(map(TableName.parse, done.tables))
     if target.form is TableForm.ICEBERG:
         from ggshell.connectors.lake.forms.iceberg_catalog import catalog_of
         from ggshell.connectors.lake.forms.iceberg_maintenance import iceberg_tables
 
         return iceberg_tables(catalog_of(target), names, layouts)
-    if target.form is TableForm.DELTA:
-        from ggshell.connectors.lake.forms.delta_maintenance import delta_tables
+    from ggshell.connectors.lake.forms.delta_maintenance import delta_tables
 
-        return delta_tables(target.location, names, layouts, clock)
-    raise ApplyError(
-        f"lake {target.location} consists of Parquet files, which cannot be replaced together while others read them",
-        hint="use a lake of Delta or Iceberg tables (TARGET delta:… or iceberg:…)",
-    )
+    return delta_tables(target.location, names, layouts, clock)

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ggshell.connectors.lake.commits import CommitLog, LakeCommit
+from ggshell.connectors.lake.commits import CommitLog, LakeCommit, require_lake
 from ggshell.connectors.lake.credentials import lake_environment
 from ggshell.connectors.lake.delivery import LakeDelivery
 from ggshell.connectors.lake.forms import open_tables
@@ -24,14 +24,14 @@ from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.connectors.lake.unmaintained import UNMAINTAINED, UnmaintainedLake
-from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
+from ggshell.errors import ConnectionLostError, GgsError, ParameterError, TrailError
 from ggshell.files import read_json
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.progress import ReadingProgress
 from ggshell.groups.reconnecting import attempt
 from ggshell.groups.start_position import StartPosition
-from ggshell.home.checkpoint import Checkpoint, GroupKind
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.home.maintenance import MaintenanceFiles
@@ -367,20 +367,6 @@ def _delivery_settings(settings: QuerySettings) -> QuerySettings:
     if is_local(settings.effective_master):
         ours["spark.python.daemon.module"] = "ggshell.connectors.lake.worker_daemon"
     return settings._replace(options={**ours, **settings.options})
-
-
-def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:
-    """Raise StateError if a group has delivered to a lake that contains nothing of it.
-
-    The folder was moved or is not mounted, and continuing would leave out all earlier data.
-    """
-    if checkpoint.latest_csn and log.latest() is None:
-        folder, group = log.location, log.group
-        raise StateError(
-            f"lake {folder} contains nothing from {group}, which has delivered up to CSN {checkpoint.latest_csn}",
-            code="GGS-00734",
-            hint=f"restore the folder, or set a new start position with ALTER REPLICAT {group}, EXTSEQNO n, EXTRBA n",
-        )
 
 
 class StreamMemory(NamedTuple):

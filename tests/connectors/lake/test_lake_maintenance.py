@@ -22,6 +22,7 @@ from ggshell.demo.processes import end_processes
 from ggshell.errors import ApplyError, ConflictError, StoreError
 from ggshell.files import locked
 from ggshell.groups.maintenance_jobs import MaintenanceJobs
+from ggshell.home.checkpoint import GroupKind, load, save
 from ggshell.home.home import Home
 from ggshell.home.maintenance import HOUR, MaintenanceFiles, MaintenanceResult, MaintenanceSettings, removable
 from ggshell.types import TrailPosition
@@ -193,6 +194,31 @@ def test_maintenance_on_request_and_its_settings(lake: LakeHome) -> None:
     assert "every" not in lake.shell("INFO REPLICAT lake")
     rows = run_ggshell("--home", lake.home.root, "--format", "json", "-c", "MAINTAIN LAKE lake", timeout=120).stdout
     assert json.loads(rows)["columns"] == ["table", "compacted", "into", "expired", "removed", "files"]
+
+
+@pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+@pytest.mark.parametrize("is_emptied", [False, True], ids=["renamed", "emptied"])
+def test_the_maintenance_of_a_lake_that_is_not_there_is_refused(lake: LakeHome, *, is_emptied: bool) -> None:
+    lake.add()
+    place, folder = lake.home.checkpoint("LAKE", GroupKind.REPLICAT), lake.home.root / "lake"
+    save(place, load(place)._replace(latest_csn="00000000/00000005"))
+    folder.rename(lake.home.root / "elsewhere")
+    if is_emptied:
+        folder.mkdir()
+    found = run_ggshell("--home", lake.home.root, "-c", "MAINTAIN LAKE lake NOW", timeout=120)
+    assert "restore the folder" in found.stdout + found.stderr
+    assert (list(folder.iterdir()) if is_emptied else folder.exists()) in ([], False)
+    last = lake.files.result()
+    assert last is not None
+    assert last.code == "GGS-00734"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_maintenance_before_the_first_batch_creates_nothing(tmp_path: Path, form: TableForm) -> None:
+    home, folder = Home(tmp_path), tmp_path / "lake"
+    home.ensure()
+    assert maintain(home, "LAKE", LakeTarget(form, str(folder)), SETTINGS, FakeClock()).tables == ()
+    assert not folder.exists()
 
 
 def test_manager_maintains_a_lake_when_it_is_due_and_reports_a_failure(lake: LakeHome) -> None:
