@@ -49,6 +49,7 @@ _ESCAPES: Final = {letter: f"\\{letter}" for letter in "\\ =:#!"} | {"\n": "\\n"
 END_SECONDS: Final = 10.0
 _LOST: Final = (
     "Py4JNetworkError",
+    "Py4JError An error occurred while calling",
     "SparkContext was shut down",
     "ConnectionRefusedError",
     "ConnectionResetError",

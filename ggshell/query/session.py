@@ -171,6 +171,10 @@ class WarmSession:
                 return lost
         return out_of_memory() if no_memory else error
 
+    def has_ended(self, spark: SparkSession, error: BaseException) -> bool:
+        """Whether an error was caused by the end of Spark."""
+        return self._link.has_ended(spark, error)
+
     @property
     def lacked_memory(self) -> bool:
         """Whether Java has reported a lack of memory since it was started."""
@@ -247,6 +251,15 @@ def out_of_memory() -> DatabaseError:
     """The error for a Java that ran out of memory."""
     hint = "increase memory in dirprm/spark.conf, or use more and smaller partitions"
     return DatabaseError("Spark ran out of memory", code="GGS-00708", hint=hint)
+
+
+def java_ended() -> ConnectionLostError:
+    """The error for a Java process of a group that was killed or has failed."""
+    return ConnectionLostError(
+        "Spark's Java process ended unexpectedly",
+        code="GGS-00704",
+        hint="START the group again; dirrpt/spark.log and the log of the system may say why it ended",
+    )
 
 
 def last_said(lines: Sequence[str]) -> str:

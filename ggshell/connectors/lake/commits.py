@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm
-from ggshell.errors import ConflictError, DiskError, StateError, StoreError
+from ggshell.errors import ConflictError, StateError, StoreError
 from ggshell.files import locked, read_json
 from ggshell.home.checkpoint import Checkpoint
 from ggshell.types import TrailPosition
@@ -137,15 +137,12 @@ class CommitLog:
         return locked(folder / self.root / ".lock", f"delivery of REPLICAT {self.group} to lake {folder}")
 
     def require_there(self, commit: LakeCommit) -> None:
-        """Raise DiskError if a known commit no longer exists.
+        """Raise StateError if a known commit no longer exists.
 
         Another folder is then in the lake's place, and data written now would lack all earlier data.
         """
         if not self._files.exists(_name(commit.batch)):
-            raise DiskError(
-                f"lake {self.location} no longer contains batch {commit.batch}",
-                hint="restore it, then START the group",
-            )
+            raise _gone(self, f"no longer contains batch {commit.batch} of {self.group}")
 
     def sync(self) -> None:
         """Make all data of a batch durable before its commit."""
@@ -192,12 +189,13 @@ def require_lake(log: CommitLog, checkpoint: Checkpoint) -> None:
     The folder was moved or is not mounted, and continuing would leave out all earlier data.
     """
     if checkpoint.latest_csn and log.latest() is None:
-        folder, group = log.location, log.group
-        raise StateError(
-            f"lake {folder} contains nothing from {group}, which has delivered up to CSN {checkpoint.latest_csn}",
-            code="GGS-00734",
-            hint=f"restore the folder, or set a new start position with ALTER REPLICAT {group}, EXTSEQNO n, EXTRBA n",
-        )
+        raise _gone(log, f"contains nothing from {log.group}, which has delivered up to CSN {checkpoint.latest_csn}")
+
+
+def _gone(log: CommitLog, text: str) -> StateError:
+    """The error for a lake without the batches of a group."""
+    hint = f"restore the folder, or set a new start position with ALTER REPLICAT {log.group}, EXTSEQNO n, EXTRBA n"
+    return StateError(f"lake {log.location} {text}", code="GGS-00734", hint=hint)
 
 
 def _name(batch: int) -> str:

@@ -24,7 +24,7 @@ from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.connectors.lake.unmaintained import UNMAINTAINED, UnmaintainedLake
-from ggshell.errors import ConnectionLostError, GgsError, ParameterError, TrailError
+from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
 from ggshell.files import read_json
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.groups.lifecycle import GroupContext, run_group
@@ -40,7 +40,7 @@ from ggshell.parameters.loading import load_replicat
 from ggshell.parameters.table_patterns import TableFilter
 from ggshell.query.batch_timing import LOOK_SECONDS
 from ggshell.query.driver import is_local, java_process
-from ggshell.query.session import WarmSession, out_of_memory
+from ggshell.query.session import WarmSession, java_ended, out_of_memory
 from ggshell.query.settings import QuerySettings, load_settings
 from ggshell.query.trail_read import HomeKeys
 from ggshell.trail.misplaced import require_placed
@@ -184,13 +184,34 @@ class LakeReplicat:
                 self._warn("The lake did not respond after STOP. START delivers uncommitted changes again.")
                 return
             if self._refused is not None:
-                raise self._refused
+                raise self._by_cause(self._refused)
             if failure is not None:
-                raise out_of_memory() if session.lacked_memory else stream_failure(failure)
+                raise self._failure(spark, failure)
         finally:
             self._end.close()
             session.close()
             self._held.close()
+
+    def _failure(self, spark: SparkSession, failure: BaseException) -> GgsError:
+        """The error of a stream that has ended."""
+        if self._session.lacked_memory:
+            return out_of_memory()
+        if self._session.has_ended(spark, failure):
+            return java_ended()
+        return self._by_cause(stream_failure(failure))
+
+    def _by_cause(self, error: GgsError) -> GgsError:
+        """The error for a lake that no longer contains the last commit, which other errors follow from; else the error."""
+        done = self._delivery.committed
+        try:
+            with errors_by_cause(self._target):
+                if done is not None:
+                    self._log.require_there(done)
+        except StateError as gone:
+            return gone
+        except GgsError:
+            return error  # The store does not answer.
+        return error
 
     def _deliver(self, spark: Any) -> BaseException | None:
         """Run the stream until stopped. Returns the error if the stream ended before that."""

@@ -215,6 +215,30 @@ def test_a_lake_replicat_answers_and_stops_while_java_or_its_disk_hangs(lake: La
     assert [row[0] for row in lake.people()] == [1, 2]
 
 
+@pytest.mark.parametrize("lake", [TableForm.ICEBERG], indirect=True)
+def test_the_loss_of_the_lake_or_of_java_is_reported_by_its_cause(lake: Lake) -> None:
+    lake.write([person(1, "Ada", "1")])
+    lake.run(add(lake))
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+    elsewhere = lake.folder.rename(lake.folder.with_name("elsewhere"))
+    lake.write([person(2, "Bo", "2")])
+    until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.ABENDED)
+    report = lake.home.report("lake").read_text()
+    assert "GGS-00734" in report, report
+    assert "restore the folder" in report
+    assert not lake.folder.exists()
+    elsewhere.rename(lake.folder)
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+    os.kill(java_of(lake), signal.SIGKILL)
+    until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.ABENDED)
+    report = lake.home.report("lake").read_text()
+    assert "GGS-00704" in report, report
+    assert "ended unexpectedly" in report
+    assert "GGS-00402" not in report
+
+
 JAVA = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was \
 raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "session.py", line 1, in call

@@ -13,7 +13,7 @@ from ggshell.cli.main import main
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.replicat import StreamMemory, stream_memory
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
-from ggshell.errors import ConflictError, DiskError, NotFoundError, ParameterError
+from ggshell.errors import ConflictError, DiskError, NotFoundError, ParameterError, StateError
 from ggshell.home import checkpoint
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
@@ -149,8 +149,9 @@ def test_a_lake_that_is_moved_during_delivery_accepts_no_more_batches(tmp_path: 
     log, done = CommitLog(LakeTarget(TableForm.PARQUET, str(tmp_path / "lake")), "one"), commit(tmp_path / "lake", 3)
     log.require_there(done)
     (tmp_path / "lake").rename(tmp_path / "moved")
-    with pytest.raises(DiskError, match="no longer contains batch 3"):
+    with pytest.raises(StateError, match="no longer contains batch 3") as raised:
         log.require_there(done)
+    assert raised.value.code == "GGS-00734"
 
 
 @pytest.mark.slow
