@@ -31,7 +31,8 @@ class Transform(StrEnum):
 
 _NUMBERED = (Transform.BUCKET, Transform.TRUNCATE)
 _TIMES = (Transform.YEAR, Transform.MONTH, Transform.DAY, Transform.HOUR)
-_TRANSFORMS = {("TRUNCATE" if each is Transform.TRUNCATE else each.name): each for each in Transform}
+_WORDS = {each: each.name for each in Transform}
+_TRANSFORMS = {word: each for each, word in _WORDS.items()}
 
 
 class PartitionField(NamedTuple):
@@ -45,6 +46,12 @@ class PartitionField(NamedTuple):
     def name(self) -> str:
         """The name of the field: that of its column, or of column and transform."""
         return self.column if self.transform is Transform.IDENTITY else f"{self.column}_{self.transform}"
+
+    @property
+    def text(self) -> str:
+        """The field as LAKETABLE names it."""
+        inner = f"{self.column}, {self.number}" if self.number else self.column
+        return self.column if self.transform is Transform.IDENTITY else f"{_WORDS[self.transform]} ({inner})"
 
 
 class Metadata(StrEnum):

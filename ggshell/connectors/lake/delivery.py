@@ -18,7 +18,7 @@ from ggshell.connectors.lake.rekeying import lost_key
 from ggshell.connectors.lake.rows import table_change, version_change
 from ggshell.connectors.lake.slices import SlicePart, SliceTask
 from ggshell.errors import StoreError
-from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, Deletes, LakeLayouts
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, Deletes, LakeLayouts, TableLayout
 from ggshell.query.trail_read import HomeKeys
 from ggshell.record.definition import table_number
 from ggshell.record.operation import IoType
@@ -167,8 +167,9 @@ class LakeDelivery:
             return
         rules = Rules.of(self._tables)
         change = version_change(found.versions, held, rules) if found.versions else table_change(found.net, held, rules)
+        kept = _partition_messages(name, held, self._layouts.of(name))
         renewed = _renewed_message(held, change) if held is not None else []
-        for text in [*renewed, *_column_messages(change)]:
+        for text in [*kept, *renewed, *_column_messages(change)]:
             if text not in self._said:
                 self._said.add(text)
                 self._warn(text)
@@ -217,6 +218,15 @@ def _require_keys(parts: list[SlicePart], known: Iterable[str]) -> None:
 def _rows_of(name: TableName, counts: Mapping[tuple[TableName, int], int]) -> int:
     """How many rows of a table a batch has, without its TRUNCATEs."""
     return sum(count for (table, io_type), count in counts.items() if table == name and io_type != IoType.PURGE_DATA)
+
+
+def _partition_messages(name: TableName, held: HeldTable | None, layout: TableLayout) -> list[str]:
+    """What the administrator should know about an existing table whose partitions are not those of its layout."""
+    if held is None or held.partition is None or not layout.partition or {*held.partition} == {*layout.partition}:
+        return []
+    fields = ", ".join(field.text for field in held.partition)
+    there = f"partitioned by ({fields})" if fields else "without partitions"
+    return [f"PARTITIONBY does not apply to {name}, which exists in the lake: it stays {there}."]
 
 
 def _column_messages(change: TableChange) -> list[str]:

@@ -279,6 +279,21 @@ def test_history_has_every_version_with_its_validity(lake: Lake) -> None:
 
 
 @each_form
+def test_an_existing_table_keeps_its_partitions_which_is_said_once(lake: Lake) -> None:
+    Sales(lake, TableLayout(PARTITIONS)).batch([sale(1, "a")])
+    same, other = TableLayout(PARTITIONS[::-1]), TableLayout((PartitionField("id", Transform.BUCKET, 4),))
+    there = "(region, DAY (sold), BUCKET (id, 2), TRUNCATE (region, 1))"
+    text = f"PARTITIONBY does not apply to hr.sales, which exists in the lake: it stays partitioned by {there}."
+    for number, layout in enumerate((same, TableLayout(), other), 1):
+        deliveries = Deliveries(lake)
+        deliveries.layouts = LakeLayouts((("hr.*", layout),))
+        for batch in (2 * number, 2 * number + 1):
+            begin = TrailPosition(*lake.end)
+            deliveries.persistent_batch(batch, begin, lake.write([sale(batch, "b")]), lambda: None)
+        assert deliveries.messages == ([text] if layout is other and lake.form is not TableForm.PARQUET else [])
+
+
+@each_form
 def test_what_a_layout_cannot_have_is_refused(lake: Lake) -> None:
     for layout in (
         TableLayout((PartitionField("missing"),)),

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ggshell.connectors.lake.log_files import LogFile, LogLayout
 from ggshell.connectors.lake.table_keys import KeyColumn
 from ggshell.connectors.lake.target import LakeTarget, TableForm
-from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts
+from ggshell.parameters.lake_tables import DEFAULT_LAYOUTS, LakeLayouts, PartitionField
 from ggshell.record.definition import TableDefinition
 from ggshell.types import TableName, TrailPosition
 
@@ -39,13 +39,15 @@ class HeldTable(NamedTuple):
     """An existing current table: its columns, and a function that reads its rows by key, or all rows (None).
 
     ``numbers``: the source's numbers of the columns (``Column.number``); ``key``: the columns whose values are in ``KEY``. An
-    earlier version did not record the key (None).
+    earlier version did not record the key (None). ``partition``: the fields of the partitions, which do not change; None if
+    the next version of the table has those of its layout.
     """
 
     schema: pa.Schema
     rows: Callable[[pa.Array | None], pa.Table]
     numbers: Mapping[str, int] = MappingProxyType({})
     key: tuple[KeyColumn, ...] | None = None
+    partition: tuple[PartitionField, ...] | None = None
 
 
 class TableChange(NamedTuple):

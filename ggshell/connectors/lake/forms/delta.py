@@ -67,7 +67,8 @@ class DeltaTables:
         state = self._state(name)
         if not state.exists:
             return None
-        extra = {field.name for field in derived(self._fields(name, state))}
+        fields = self._fields(name, state)
+        extra = {field.name for field in derived(fields)}
         schema = pa.schema([field for field in state.schema if field.name not in extra])
         rows = self._row_changes(name, state)
 
@@ -75,7 +76,7 @@ class DeltaTables:
             return (rows.every_row() if keys is None else rows.rows(keys)).select(schema.names)
 
         said = source_record(state.configuration)
-        return HeldTable(schema, found, said.numbers, said.key)
+        return HeldTable(schema, found, said.numbers, said.key, fields)
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         return kind

@@ -90,6 +90,14 @@ _TYPES = {
     pa.string(): StringType(),
     pa.binary(): BinaryType(),
 }
+_SIMPLE: Mapping[Transform, type[IcebergTransform[Any, Any]]] = {
+    Transform.IDENTITY: IdentityTransform,
+    Transform.YEAR: YearTransform,
+    Transform.MONTH: MonthTransform,
+    Transform.DAY: DayTransform,
+    Transform.HOUR: HourTransform,
+}
+"""The transforms without a number."""
 
 
 class IcebergTables:
@@ -123,7 +131,8 @@ class IcebergTables:
         if table is None:
             return None
         said = source_record(table.properties)
-        return HeldTable(table.schema().as_arrow(), partial(self._held_rows, name, table), said.numbers, said.key)
+        rows = partial(self._held_rows, name, table)
+        return HeldTable(table.schema().as_arrow(), rows, said.numbers, said.key, _partition_of(table))
 
     def fitting(self, kind: pa.DataType) -> pa.DataType:
         """Iceberg has no small integers."""
@@ -280,12 +289,22 @@ def _partition(transaction: Transaction, layout: TableLayout) -> None:
 def _transform(field: PartitionField) -> IcebergTransform[Any, Any]:
     if field.transform in (Transform.BUCKET, Transform.TRUNCATE):
         return (BucketTransform if field.transform is Transform.BUCKET else TruncateTransform)(field.number)
-    return {
-        Transform.YEAR: YearTransform,
-        Transform.MONTH: MonthTransform,
-        Transform.DAY: DayTransform,
-        Transform.HOUR: HourTransform,
-    }.get(field.transform, IdentityTransform)()
+    return _SIMPLE[field.transform]()
+
+
+def _partition_of(table: Table) -> tuple[PartitionField, ...]:
+    """The fields of a table's partitions, without those that LAKETABLE does not have."""
+    found, names = [], {str(transform()): each for each, transform in _SIMPLE.items()}
+    for field in table.spec().fields:
+        column = table.schema().find_column_name(field.source_id) or ""
+        match field.transform:
+            case BucketTransform(num_buckets=number):
+                found.append(PartitionField(column, Transform.BUCKET, number))
+            case TruncateTransform(width=number):
+                found.append(PartitionField(column, Transform.TRUNCATE, number))
+            case other if str(other) in names:
+                found.append(PartitionField(column, names[str(other)]))
+    return tuple(found)
 
 
 def _keep_compression(transaction: Transaction, layout: TableLayout) -> None:
