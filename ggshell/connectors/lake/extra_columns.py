@@ -26,12 +26,12 @@ _DELETES: Final = (int(IoType.DELETE), int(IoType.PURGE_DATA))
 
 
 def extra_columns(layout: TableLayout) -> tuple[Column, ...]:
-    """The columns that a layout adds to a table."""
+    """The columns that a layout adds to a table. Rows that are older than a mark exist, and are present versions."""
     found = [Column(each.value, _TYPES[each]) for each in layout.metadata]
     if layout.deletes is Deletes.MARKED:
-        found.append(Column(DELETED, "boolean"))
+        found.append(Column(DELETED, "boolean", missing="f"))
     if layout.deletes is Deletes.CLOSED:
-        found += [Column(VALID_FROM, _TIME), Column(VALID_TO, _TIME), Column(CURRENT, "boolean")]
+        found += [Column(VALID_FROM, _TIME), Column(VALID_TO, _TIME), Column(CURRENT, "boolean", missing="t")]
     return tuple(found)
 
 

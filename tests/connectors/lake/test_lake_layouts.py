@@ -294,6 +294,24 @@ def test_an_existing_table_keeps_its_partitions_which_is_said_once(lake: Lake) -
 
 
 @each_form
+@pytest.mark.parametrize("deletes", [Deletes.MARKED, Deletes.CLOSED])
+def test_rows_that_are_older_than_a_mark_of_the_layout_have_its_value(lake: Lake, deletes: Deletes) -> None:
+    sales = Sales(lake, TableLayout())
+    sales.batch([sale(number, "a") for number in range(1, 5)], [deleted(4)])
+    sales.deliveries.layouts = LakeLayouts((("hr.*", TableLayout(deletes=deletes)),))
+    sales.batch([region_of(1, "b")], [deleted(2)])
+    if deletes is Deletes.MARKED:
+        sales.agree(["id", "region", "_deleted"], (1, "b", False), (2, "a", True), (3, "a", False))
+        sales.batch([TRUNCATED])
+        sales.agree(["id", "_deleted"], *((number, True) for number in (1, 2, 3)))
+    else:
+        rows = [(1, "a", False), (1, "b", True), (2, "a", False)]
+        sales.agree(["id", "region", "_current"], *rows, (3, "a", True))
+        sales.batch([deleted(3)])
+        sales.agree(["id", "region", "_current"], *rows, (3, "a", False))
+
+
+@each_form
 def test_what_a_layout_cannot_have_is_refused(lake: Lake) -> None:
     for layout in (
         TableLayout((PartitionField("missing"),)),
