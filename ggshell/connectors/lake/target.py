@@ -81,7 +81,11 @@ def lake_target(home: Home, text: str) -> LakeTarget:
         )
     if _CATALOG.match(place):
         return _catalog_target(home, text, form, place)
-    return LakeTarget(form, _location(home, text, place))
+    found = LakeTarget(form, _location(home, text, place))
+    if form is TableForm.ICEBERG and found.folder is None:
+        hint = "TARGET 'iceberg:rest+https://host/catalog?warehouse=name', or sql+postgresql://…?warehouse=s3://…"
+        raise ParameterError(f"TARGET {text}: Iceberg tables in an object store require a catalog", hint=hint)
+    return found
 
 
 def _catalog_target(home: Home, text: str, form: TableForm, place: str) -> LakeTarget:

@@ -52,6 +52,7 @@ def test_a_target_can_be_in_an_object_store(tmp_path: Path, text: str, form: str
         ("iceberg:", "requires a folder or a location"),
         ("nosuch://bucket/lake", "is not a folder or a location"),
         ("s3://key:zq9-secret@bucket/lake", "cannot contain credentials"),
+        ("iceberg:s3://bucket/lake", "Iceberg tables in an object store require a catalog"),
     ],
 )
 def test_a_target_that_is_not_a_location_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -69,15 +69,10 @@ def open_catalog(folder: Path) -> SqlCatalog:
 def catalog_of(target: LakeTarget) -> Catalog:
     """The catalog of a lake. Credentials come from the environment (PYICEBERG_CATALOG__LAKE__TOKEN, PGPASSWORD and others).
 
-    Raises ConnectionLostError if the catalog cannot be reached, StoreError if the lake has no place for one.
+    Raises ConnectionLostError if the catalog cannot be reached.
     """
     if not target.catalog:
-        if target.folder is None:
-            raise StoreError(
-                f"Iceberg tables in {target.location} require a catalog",
-                hint="TARGET 'iceberg:rest+https://host/catalog?warehouse=name', or sql+postgresql://…?warehouse=s3://…",
-            )
-        return open_catalog(target.folder)
+        return open_catalog(Path(target.location))
     kind, _, rest = target.catalog.partition("+")
     scheme, _, place = rest.partition("://")
     uri = f"{_DRIVERS.get(scheme, scheme)}://{place}"
