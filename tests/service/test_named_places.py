@@ -14,7 +14,9 @@ from ggshell.service import named_places
 from ggshell.service.named_places import STATEMENTS, PlaceUse
 from ggshell.service.permissions import ROLES
 
-_PLACES = "collector_parameters directory file key_file library repair report source target trail url userid"
+_PLACES = (
+    "collector_parameters directory file key_file library repair report source target trail trail_location url userid"
+)
 PLACES = frozenset(_PLACES.split())
 """The placeholders that name something on a machine, or a login, which can name a file."""
 _OTHERS = """

@@ -93,10 +93,10 @@ def test_answers_show_log_file_position_csn_and_gtid(capture: MariadbHome) -> No
         shown = capture.run("SEND EXTRACT ext1, SHOWTRANS")
         status = capture.run("SEND EXTRACT ext1, STATUS")
         cursor.execute("XA ROLLBACK 'a'")
-    assert re.search(r"LogNum: +1\nLogPos: +\d+\nStart Time: +\S+\nCSN: +000001:\d{15}\n", shown)
-    assert re.search(r"necessary to restart Extract is:\nLogNum: 1, LogPos: \d+, CSN 000001:\d{15}\n", shown)
+    assert re.search(r"LogNum: +\d+\nLogPos: +\d+\nStart Time: +\S+\nCSN: +\d{6}:\d{15}\n", shown)
+    assert re.search(r"necessary to restart Extract is:\nLogNum: \d+, LogPos: \d+, CSN \d{6}:\d{15}\n", shown)
     assert re.search(
-        r"LogNum: 1\n    LogPos: \d+\n    Timestamp: .*\n    CSN: 000001:\d{15}\n    GTID: [\d,-]+\n", status
+        r"LogNum: \d+\n    LogPos: \d+\n    Timestamp: .*\n    CSN: \d{6}:\d{15}\n    GTID: [\d,-]+\n", status
     )
 
 

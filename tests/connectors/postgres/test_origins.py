@@ -84,6 +84,7 @@ def test_a_user_without_the_privilege_has_no_origin(north: str) -> None:
 
 def test_a_session_has_no_origin_while_all_are_in_use(north: str) -> None:
     with session.connect(north) as connection:
+        drop_origins(connection, "own1", 7)
         with all_origins_in_use(connection):
             assert take_origin(connection, "own1", 7) == Origin("", "all replication origins of the server are in use")
         assert take_origin(connection, "own1", 7) == Origin("ggs_own1")

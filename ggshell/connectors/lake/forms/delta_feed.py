@@ -2,7 +2,8 @@
 
 Readers take the changes of a commit from its ``cdc`` files. If it has none, they derive them from the data files that it adds
 and removes, which is wrong for files with deletion vectors. So each commit that changes rows of a table with a feed lists them
-in ``cdc`` files, and the files of any other commit are no changes (``dataChange``). ``DeltaState.commit`` requires this.
+in ``cdc`` files, and the files of any other commit do not count as changes (``dataChange``). ``DeltaState.commit`` requires
+this.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def fillings(parts: Iterable[pa.Table], filled: Mapping[str, pa.Scalar]) -> Iter
 
 
 def with_feed(files: Iterable[Action], feed: Sequence[Action]) -> list[Action]:
-    """The actions of a commit to a table with a feed: without changes of rows, its files are no changes either."""
+    """The actions of a commit to a table with a feed: without changes of rows, its files do not count as changes."""
     if feed:
         return [*files, *feed]
     return [{kind: {**said, "dataChange": False} for kind, said in action.items()} for action in files]
