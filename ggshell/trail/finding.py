@@ -19,7 +19,7 @@ from ggshell.trail.decode import Records
 from ggshell.trail.fileheader import LONGEST, FileHeader, decode_header
 from ggshell.trail.inspection import InspectedFile
 from ggshell.trail.name import TrailName
-from ggshell.trail.reader import VisibleEnd
+from ggshell.trail.reader import visible_end
 from ggshell.trail.tokens import transaction_headers
 from ggshell.types import Csn, TrailPosition
 
@@ -92,11 +92,7 @@ def _find(
 
     File headers and binary search find a place before the first key of ``sure``; from there each transaction is compared.
     What is not durable yet does not count: after a crash, other records can take its place."""
-    visible = VisibleEnd(name)
-    try:
-        end = visible.read()
-    finally:
-        visible.close()
+    end = visible_end(name)
     sequences = name.sequences()
     start = 0
     for number, seqno in enumerate(sequences):

@@ -12,7 +12,7 @@ from ggshell.trail.finding import position_of_time
 from ggshell.trail.name import TrailName
 from ggshell.trail.opened import OpenedFile, open_file
 from ggshell.trail.reach import require_reachable
-from ggshell.trail.reader import TrailReader, VisibleEnd
+from ggshell.trail.reader import TrailReader, visible_end
 from ggshell.types import Csn, TrailPosition
 
 
@@ -75,11 +75,7 @@ def read_position_time(name: TrailName, position: TrailPosition) -> int | None:
     The lag of a stopped group is computed from it. Nothing before the position is read. Raises TrailError for damage,
     or if the position's file is missing while other files exist.
     """
-    visible = VisibleEnd(name)
-    try:
-        end = visible.read()
-    finally:
-        visible.close()
+    end = visible_end(name)
     while end is not None and position < end:
         try:
             file = open_file(name, position.seqno)
@@ -118,8 +114,4 @@ def first_since(name: TrailName, moment: int) -> TrailPosition:
 
 def end_of(name: TrailName) -> TrailPosition:
     """Return the visible end of a trail; its beginning while it has no file."""
-    visible = VisibleEnd(name)
-    try:
-        return visible.read() or name.beginning
-    finally:
-        visible.close()
+    return visible_end(name) or name.beginning

@@ -333,6 +333,15 @@ def _befores(header: NDArray[np.void]) -> NDArray[np.bool_] | None:
     return found if found.any() else None
 
 
+def visible_end(name: TrailName) -> TrailPosition | None:
+    """Return the visible end of a trail once; None while it has neither a file nor a mark."""
+    found = VisibleEnd(name)
+    try:
+        return found.read()
+    finally:
+        found.close()
+
+
 class VisibleEnd:
     """Finds the visible end of a trail: its durable mark, or the end of its last whole transaction if it has no mark.
 

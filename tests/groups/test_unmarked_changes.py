@@ -12,7 +12,6 @@ from processes import until
 from servers import all_origins_in_use
 
 ORIGINS = "SELECT roname FROM pg_replication_origin WHERE roname ~ '^ggs_rep1_?[0-9]{0,3}$'"
-
 DROP_ORIGINS = f"SELECT pg_replication_origin_drop(roname) FROM ({ORIGINS}) AS left_over"
 
 

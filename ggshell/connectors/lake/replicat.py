@@ -115,7 +115,6 @@ class LakeReplicat:
         self._keys = HomeKeys.of(context.home, wallet_of(context.home))
         self._latency = parameters.latency
         self._saved: LakeCommit | None = None
-        self._unmaintained: UnmaintainedLake | None = None
         self._without_rows: tuple[TrailPosition, TrailPosition] | None = None
         self._refused: GgsError | None = None
         self._end = VisibleEnd(self._trail)
@@ -310,7 +309,7 @@ class LakeReplicat:
             self._saved = done
             self._progress.processed(done.commit_time)
             self._save(done)
-            text = self._unmaintained.warning(done.batch) if self._unmaintained is not None else ""
+            text = self._unmaintained.warning(done.batch)
             if text:
                 self._context.report.event(Severity.WARNING, UNMAINTAINED, text)
         if self._at_end():

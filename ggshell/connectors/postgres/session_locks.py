@@ -1,4 +1,4 @@
-"""The lock that all appliers of a parallel Replicat share while they run. The next run of the group waits for it."""
+"""The locks of a Replicat's sessions: the next run of a group waits for its own one, and for that of all its appliers."""
 
 from __future__ import annotations
 
@@ -43,9 +43,14 @@ def wait_for_appliers(connection: psycopg.Connection[Any], group: str, key: int,
     """Wait until all appliers of a group have ended. Raises ConflictError if one does not end."""
     lock = [_APPLIERS | checkpoint_sql.GROUP_LOCK | key]
     if not locked(connection, "SELECT pg_advisory_lock(%s::bigint)", lock, LOCK_SECONDS):
-        raise ConflictError(
-            f"another session is applying for group {group.upper()}",
-            code="GGS-00515",
-            hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{program}'",
-        )
+        raise applied_by_another(group, program)
     session.execute(connection, "SELECT pg_advisory_unlock(%s::bigint)", lock)
+
+
+def applied_by_another(group: str, program: str) -> ConflictError:
+    """The error if the lock of a group is not free in time."""
+    return ConflictError(
+        f"another session is applying for group {group.upper()}",
+        code="GGS-00515",
+        hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{program}'",
+    )

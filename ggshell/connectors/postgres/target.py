@@ -19,7 +19,7 @@ from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.connectors.postgres.ddl_execution import DdlExecution
 from ggshell.connectors.postgres.ddl_outside import OutsideStatement, outside_statement
 from ggshell.connectors.postgres.target_tables import fetch_row, target_table
-from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, DatabaseError
+from ggshell.errors import ApplyError, ConnectionLostError, DatabaseError
 from ggshell.links import LINKS
 from ggshell.pipeline.apply.checkpoint_table import group_key
 from ggshell.pipeline.apply.target import (
@@ -330,11 +330,7 @@ class PostgresTarget(PipelinedTarget[ApplyStep]):
         session.require_primary(connection)
         lock = [checkpoint_sql.GROUP_LOCK | self._key]
         if not session_locks.locked(connection, self._lock, lock, session_locks.LOCK_SECONDS):
-            raise ConflictError(
-                f"another session is applying for group {self._group.upper()}",
-                code="GGS-00515",
-                hint=f"end it: SELECT pid FROM pg_stat_activity WHERE application_name = '{self._program}'",
-            )
+            raise session_locks.applied_by_another(self._group, self._program)
         session.execute(connection, "SET synchronous_commit = off")
         # The check of a table's shape must see the current catalog, whatever the role's or the database's default
         # isolation is.

@@ -160,6 +160,13 @@ def test_a_java_process_out_of_memory_ends_the_replicat(lake: Lake) -> None:
     assert "GGS-00708" in report, report
 
 
+def start_with_a_row(lake: Lake) -> None:
+    lake.write([person(1, "Ada", "1")])
+    lake.run(add(lake))
+    lake.run("START REPLICAT lake")
+    lake.delivered()
+
+
 def answers_at_once(lake: Lake) -> None:
     entry = read_process_file(lake.home.process("LAKE", GroupKind.REPLICAT))
     assert entry is not None
@@ -186,10 +193,7 @@ def java_of(lake: Lake) -> int:
 @pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
 def test_a_lake_replicat_answers_and_stops_while_java_or_its_disk_hangs(lake: Lake) -> None:
     """Finding 19, for Spark: STOP was answered, but the process waited forever for Java or for the disk."""
-    lake.write([person(1, "Ada", "1")])
-    lake.run(add(lake))
-    lake.run("START REPLICAT lake")
-    lake.delivered()
+    start_with_a_row(lake)
     os.kill(java_of(lake), signal.SIGSTOP)
     lake.write([person(2, "Bo", "2")])
     answers_at_once(lake)
@@ -217,10 +221,7 @@ def test_a_lake_replicat_answers_and_stops_while_java_or_its_disk_hangs(lake: La
 
 @pytest.mark.parametrize("lake", [TableForm.ICEBERG], indirect=True)
 def test_the_loss_of_the_lake_or_of_java_is_reported_by_its_cause(lake: Lake) -> None:
-    lake.write([person(1, "Ada", "1")])
-    lake.run(add(lake))
-    lake.run("START REPLICAT lake")
-    lake.delivered()
+    start_with_a_row(lake)
     elsewhere = lake.folder.rename(lake.folder.with_name("elsewhere"))
     lake.write([person(2, "Bo", "2")])
     until_state(lake.home, "LAKE", GroupKind.REPLICAT, ProcessState.ABENDED)

@@ -96,7 +96,7 @@ def test_batches_are_delivered_once_to_an_object_store(lake: Lake) -> None:
 
 
 def test_a_table_with_any_name_is_delivered_to_an_object_store(lake: Lake) -> None:
-    """Regression: the log of such a Delta table was in another folder than its data, and the second batch failed for ever."""
+    """Regression: the log and the data of such a Delta table were in different folders, and its second batch always failed."""
     table = PEOPLE._replace(name=TableName("hr", "Mixed Case é&=+"))
     deliveries, end = Deliveries(lake), BEGIN
     for number in range(3):
