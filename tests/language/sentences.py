@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from ggshell.language.notation import Alternatives, Leaf, Line, Many, Node, Option, Series, Slot, Word, spellings
-from ggshell.language.values import SlotType, slot_type
+from ggshell.language.values import REST, SlotType, slot_type
 
 VALUES = (
     "zz9",
@@ -39,8 +39,17 @@ class Piece(NamedTuple):
 
 @st.composite
 def sentences(draw: DrawFn, line: Line) -> list[Piece]:
-    """A statement of a syntax line, word by word; adjacent options are in any order."""
-    return _made(draw, line.body)
+    """A statement of a syntax line, word by word; adjacent options are in any order.
+
+    A text to the end of the line is the last piece: it would contain any further ones.
+    """
+    pieces = _made(draw, line.body)
+    ends = [number for number, piece in enumerate(pieces, 1) if _takes_the_rest(piece.leaf)]
+    return pieces[: ends[0]] if ends else pieces
+
+
+def _takes_the_rest(leaf: Leaf) -> bool:
+    return isinstance(leaf, Slot) and slot_type(leaf.name) is REST
 
 
 def _made(draw: DrawFn, node: Node) -> list[Piece]:
