@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.move_side import MoveSide
     from ggshell.connectors.source import Unread
     from ggshell.connectors.table_logging import TableLogging
+    from ggshell.pipeline.compare.table_side import QueryEngine
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
     from ggshell.pipeline.load.databases import LoadSnapshot, LoadTarget
@@ -87,8 +88,11 @@ class LoggedIn:
         """
         raise self.refused()
 
-    def comparison(self) -> ComparedDatabase:
-        """The database as COMPARE reads it."""
+    def comparison(self, engine: Callable[[], QueryEngine]) -> ComparedDatabase:
+        """The database as COMPARE reads it.
+
+        ``engine``: returns what computes over the tables of a kind that has no server.
+        """
         raise self.refused()
 
     def load_snapshot(self, tables: Sequence[str], target: LoggedIn, pause: Callable[[float], bool]) -> LoadSnapshot:

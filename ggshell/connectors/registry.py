@@ -25,6 +25,9 @@ _KINDS: Final = {
 }
 """The folder of a kind by the beginning of its logins; the first that matches."""
 
+_LOCATIONS: Final = {"parquet:": "lake", "delta:": "lake", "iceberg:": "lake"}
+"""The same for locations that stand for a login."""
+
 _DRIVERS: Final = {"maria": "mysql", "mysql": "mysql", "maodbc": "mysql", "myodbc": "mysql"}
 """The folder of a kind by a part of the name of an ODBC driver, in lower case."""
 
@@ -38,7 +41,8 @@ def connector_for(*logins: str) -> Connector:
     Of several texts (SOURCEDB and USERID), any may name it.
     """
     texts = [login.strip().lower() for login in logins]
-    found = next(kind for scheme, kind in _KINDS.items() if any(text.startswith(scheme) for text in texts))
+    kinds = {**_LOCATIONS, **_KINDS}
+    found = next(kind for scheme, kind in kinds.items() if any(text.startswith(scheme) for text in texts))
     return connector_of(_kind_of_data_source(logins) or found if found == _KINDS[""] else found)
 
 
@@ -75,7 +79,7 @@ def replicat_program(kind: ReplicatKind) -> str:
 
 
 def connectors() -> Iterator[Connector]:
-    """Every kind that logins name."""
+    """Every kind of database that logins name."""
     return map(connector_of, sorted(set(_KINDS.values())))
 
 

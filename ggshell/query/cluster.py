@@ -18,7 +18,7 @@ from ggshell.query.pushdown import conditions_text
 from ggshell.query.session import WarmSession, out_of_memory
 from ggshell.query.slices import in_task, sliced
 from ggshell.query.trail_read import HomeKeys, spark_ddl
-from ggshell.query.views import PARTS, FirstHalf, ParquetView, RowsView, View
+from ggshell.query.views import PARTS, ConnectorView, FirstHalf, ParquetView, RowsView, View
 from ggshell.types import quote
 
 if TYPE_CHECKING:
@@ -35,11 +35,16 @@ _CAUSE = re.compile(r"^(?:Caused by|): [\w.$]+: ([^\n]+)", re.MULTILINE)
 
 
 def ask_spark(
-    session: WarmSession, sql: str, views: Sequence[View], on_progress: Callable[[str], None] | None = None
+    session: WarmSession,
+    sql: str,
+    views: Sequence[View],
+    on_progress: Callable[[str], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> pa.Table:
     """Run a query on Spark.
 
-    Raises StatementError for invalid SQL, TrailError for damage, DatabaseError for any other failure.
+    Raises StatementError for invalid SQL, TrailError for damage, StateError if it was stopped, DatabaseError for any other
+    failure.
     """
     names = {view.name.lower(): f"ggshell_{view.name}_{next(_NUMBERS)}" for view in views}
     text = for_spark(_renamed(spelled(sql), names))
@@ -50,7 +55,7 @@ def ask_spark(
             frame.createOrReplaceTempView(names[view.name.lower()])
         return _answer(spark, text, names)
 
-    return _run(session, work, sql, names, on_progress)
+    return _run(session, work, sql, names, on_progress, stopped)
 
 
 def ask_in_parts(
@@ -102,9 +107,10 @@ def _run(
     sql: str,
     names: Mapping[str, str],
     on_progress: Callable[[str], None] | None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> pa.Table:
     try:
-        return session.run(work, on_progress)
+        return session.run(work, on_progress, stopped)
     except (GgsError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -175,6 +181,8 @@ def scans_once(sql: str, name: str) -> bool:
 def _data_frame(spark: SparkSession, view: View, *, once: bool) -> DataFrame:
     if isinstance(view, RowsView):
         return spark.createDataFrame(view.table)
+    if isinstance(view, ConnectorView):
+        return view.frame(spark)
     if isinstance(view, ParquetView):
         return spark.read.option("mergeSchema", "true").parquet(*view.files)
     keys = view.keys or HomeKeys("")

@@ -86,17 +86,21 @@ class Engines:
         sql: str,
         views: Sequence[View],
         on_progress: Callable[[str], None] | None = None,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> QueryAnswer:
-        """Run a query over views. Raises UsageError if it does not only read, StatementError for invalid SQL."""
+        """Run a query over views, until ``stopped`` is true.
+
+        Raises UsageError if it does not only read, StatementError for invalid SQL, StateError if it was stopped.
+        """
         if not is_query(sql):
             raise UsageError("TRAIL SQL accepts only SELECT and WITH", code="GGS-00707")
 
         def on_spark() -> pa.Table:
             from ggshell.query.cluster import ask_spark
 
-            return ask_spark(self.session, sql, views, on_progress or self._on_progress)
+            return ask_spark(self.session, sql, views, on_progress or self._on_progress, stopped)
 
-        return self._answered(query, total_size(views), on_spark, lambda: self._local.ask(sql, views))
+        return self._answered(query, total_size(views), on_spark, lambda: self._local.ask(sql, views, stopped))
 
     def ask_in_parts(
         self,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ggshell.errors import GgsError, NotFoundError, StateError, StatementError, StoreError
 from ggshell.query.dialect import MACROS, literal, pieces, spelled
-from ggshell.query.views import FirstHalf, ParquetView, RowsView, TimeRange, View
+from ggshell.query.views import ConnectorView, FirstHalf, ParquetView, RowsView, TimeRange, View
 from ggshell.types import quote
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class LocalEngine:
     def __init__(self, threads: int = 0, stopped: Callable[[], bool] = lambda: False) -> None:
         self._threads = threads
         self._stopped = stopped
-        self._failures: list[Exception] = []
 
-    def ask(self, sql: str, views: Sequence[View]) -> pa.Table:
-        """Run a query. Raises StatementError for invalid SQL, TrailError for damage, StateError if its client has disconnected.
+    def ask(self, sql: str, views: Sequence[View], stopped: Callable[[], bool] = lambda: False) -> pa.Table:
+        """Run a query. Raises StatementError for invalid SQL, TrailError for damage, StateError if its client has disconnected
+        or ``stopped`` is true.
 
         DuckDB works in a separate thread, because Python handles Ctrl-C only in the main thread, and only between two
         bytecodes.
@@ -58,7 +58,7 @@ class LocalEngine:
         thread = threading.Thread(target=work, name="duckdb", daemon=True)
         try:
             thread.start()
-            self._wait(over)
+            self._wait(over, stopped)
         except (KeyboardInterrupt, StateError):
             while not over.is_set():  # between two statements there is nothing to interrupt
                 connection.interrupt()
@@ -71,17 +71,18 @@ class LocalEngine:
             raise failed[0]
         return answers[0]
 
-    def _wait(self, over: threading.Event) -> None:
-        """Wait for a query. Raises StateError as soon as its client has disconnected."""
+    def _wait(self, over: threading.Event, stopped: Callable[[], bool]) -> None:
+        """Wait for a query. Raises StateError as soon as its client has disconnected, or it is stopped."""
         while not over.wait(CHECK_SECONDS):
+            if stopped():
+                raise StateError("the query was canceled")
             if self._stopped():
                 raise StateError("the query was canceled because its client disconnected")
 
     def _ask(self, connection: Any, sql: str, views: Sequence[View]) -> pa.Table:
         import duckdb
 
-        text = spelled(sql)
-        self._failures.clear()
+        text, failures = spelled(sql), list[Exception]()
         try:
             connection.execute("SET TimeZone = 'UTC'")
             if self._threads:
@@ -89,25 +90,27 @@ class LocalEngine:
             for macro in MACROS:
                 connection.execute(macro)
             for view in views:
-                self._make_view(connection, view, text)
+                self._make_view(connection, view, text, failures.append)
             try:
                 return connection.sql(text).to_arrow_table()
             except duckdb.BinderException:
                 connection.execute(text)  # raises the error with its position, which the other call omits
                 raise
         except duckdb.Error as error:
-            raise self._failures[0] if self._failures else _unreadable(views, error) or _refused(sql, error) from error
+            raise failures[0] if failures else _unreadable(views, error) or _refused(sql, error) from error
 
-    def _make_view(self, connection: Any, view: View, text: str) -> None:
+    def _make_view(self, connection: Any, view: View, text: str, fail: Callable[[Exception], None]) -> None:
         if isinstance(view, RowsView):
             connection.register(view.name, view.table)
         elif isinstance(view, ParquetView):
             _make_parquet_view(connection, view)
         else:
-            self._read_trail(connection, view, text)
+            self._read_once(connection, view, text, fail)
 
-    def _read_trail(self, connection: Any, view: TrailView, text: str) -> None:
-        """Register a trail as a view.
+    def _read_once(
+        self, connection: Any, view: TrailView | ConnectorView, text: str, fail: Callable[[Exception], None]
+    ) -> None:
+        """Register a trail, or a table that a connector reads, as a view.
 
         A stream can be read only once. If the statement names the view several times, it is stored as a table, which can
         spill to disk.
@@ -115,12 +118,12 @@ class LocalEngine:
         name = view.name.lower()
         uses = sum(piece.strip('"').lower() == name for piece in pieces(text))
         if uses <= 1:
-            connection.register(view.name, view.read(self._failures.append))
+            connection.register(view.name, view.read(fail))
             return
-        stream = view.read(self._failures.append)
-        connection.register("a_trail_to_keep", stream)
-        connection.execute(f"CREATE TEMP TABLE {quote(view.name)} AS SELECT * FROM a_trail_to_keep")
-        connection.unregister("a_trail_to_keep")
+        stream = view.read(fail)
+        connection.register("a_view_to_keep", stream)
+        connection.execute(f"CREATE TEMP TABLE {quote(view.name)} AS SELECT * FROM a_view_to_keep")
+        connection.unregister("a_view_to_keep")
 
 
 def answered(engine: LocalEngine, part: FirstHalf, schema: pa.Schema) -> pa.Table:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ggshell.clock import SystemClock
-from ggshell.errors import ConnectionLostError, DatabaseError, GgsError
+from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, StateError
 from ggshell.progress_text import progress_text
 from ggshell.query.dialect import SPARK_SETTINGS
 from ggshell.query.driver import Driver, session_builder, temporary_folder
@@ -112,11 +112,16 @@ class WarmSession:
         version = str(spark.version)
         return SessionFacts("running", master, version, link.cores(spark), link.java, self._seconds, str(self._log))
 
-    def run(self, work: Callable[[SparkSession], _T], on_progress: Callable[[str], None] | None = None) -> _T:
-        """Run work with the session in a separate thread; Ctrl-C here cancels its jobs.
+    def run(
+        self,
+        work: Callable[[SparkSession], _T],
+        on_progress: Callable[[str], None] | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> _T:
+        """Run work with the session in a separate thread; Ctrl-C here cancels its jobs, and so does ``stopped``.
 
-        ``on_progress`` receives the progress of the jobs, a few times a second. Raises any error of the work, and
-        ConnectionLostError if Spark itself has ended; the next query starts it again.
+        ``on_progress`` receives the progress of the jobs, a few times a second. Raises any error of the work, StateError if it
+        was stopped, and ConnectionLostError if Spark itself has ended; the next query starts it again.
         """
         spark = self.get(on_progress)
         said_before = self._log_size()
@@ -136,9 +141,10 @@ class WarmSession:
         threading.Thread(target=_and_then, args=(tagged, over), name=tag, daemon=True).start()
         try:
             while not over.wait(CHECK_SECONDS):
+                _require_wanted(stopped)
                 if on_progress is not None:
                     on_progress(self.progress(spark, SystemClock().steady() - began))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StateError):
             canceller = threading.Thread(target=self._cancel, args=(spark, tag, over), name=f"{tag}-end", daemon=True)
             canceller.start()
             over.wait(CANCEL_SECONDS)
@@ -245,6 +251,12 @@ class WarmSession:
             if not self.settings.is_remote
             else "check that the server is running",
         )
+
+
+def _require_wanted(stopped: Callable[[], bool]) -> None:
+    """Raise StateError if the query of a caller has been stopped."""
+    if stopped():
+        raise StateError("the query was canceled")
 
 
 def out_of_memory() -> DatabaseError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from ggshell.query.trail_read import TrailView  # a query about heartbeats needs no reader of trails
 
 
@@ -60,7 +63,25 @@ class RowsView:
         return int(self.table.nbytes)
 
 
-View: TypeAlias = "TrailView | ParquetView | RowsView"
+class ConnectorView(ABC):
+    """A table that a connector reads itself, for either engine.
+
+    ``size``: the number of bytes of its files.
+    """
+
+    name: str
+    size: int
+
+    @abstractmethod
+    def read(self, fail: Callable[[Exception], None]) -> pa.RecordBatchReader:
+        """The rows. ``fail`` receives an error that ends the reading, before it is raised: DuckDB does not pass it on."""
+
+    @abstractmethod
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows for Spark, read by its tasks."""
+
+
+View: TypeAlias = "TrailView | ParquetView | RowsView | ConnectorView"
 
 
 class QueryAnswer(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ggshell.cli.output.tables import table_text
 from ggshell.cli.registry import command
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LAG = 5.0
 _HEADS = ("table", "kind", "key", "source", "target", "in_flight")
+_REPAIR: Final = "use REPAIR file to write a script that makes the target match the source"
+_LOAD: Final = "load a table that differs again with an initial load"
 _SHOWN = 10
 """The maximum number of differences per table in the text result; the data formats show all of them."""
 
@@ -42,17 +44,18 @@ def compare(
     from ggshell.pipeline.compare.tables import compare_tables, table_pairs
 
     with closing(logged_in(session, source)) as here, closing(logged_in(session, target)) as there:
-        databases = here.comparison(), there.comparison()
+        databases = here.comparison(lambda: session.engines), there.comparison(lambda: session.engines)
         pairs = table_pairs(databases, table or ("*.*",), into)
         line = _ProgressLine(session, len(pairs), float(lag))
         found = list(compare_tables(databases, pairs, float(lag), session.wait, on_progress=line))
         notes = _repair(session, repair, found, databases, replicated=replicate) if repair else ()
+        remedy = _REPAIR if databases[1].can_repair(databases[0]) else _LOAD
         if here.conninfo == there.conninfo and any(left == right for left, right in pairs):
             notes = (
                 Note("GGS-00722", f"{source} and {target} are the same database: tables are compared with themselves."),
                 *notes,
             )
-    return _result(found, notes, repaired=bool(repair))
+    return _result(found, notes, "" if repair else remedy)
 
 
 class _ProgressLine:
@@ -80,10 +83,10 @@ class _ProgressLine:
 
 
 def logged_in(session: Session, name: str) -> LoggedIn:
-    """Connect with an alias or a login. Raises NotFoundError, DatabaseError."""
+    """Connect with an alias, a login or the location of a lake. Raises NotFoundError, DatabaseError."""
     from ggshell.cli.commands.database import login_of_alias, opened
 
-    return opened(session, name) if any(sign in name for sign in "@=/") else login_of_alias(session, name)
+    return opened(session, name) if any(sign in name for sign in "@=/:") else login_of_alias(session, name)
 
 
 def _repair(
@@ -99,9 +102,8 @@ def _repair(
     return (Note("GGS-00721", said),) if count else ()
 
 
-def _result(found: list[ComparedTable], notes: tuple[Note, ...], *, repaired: bool) -> Listing:
-    text, cut = _summary(found), [each for each in found if not each.whole]
-    hint = "" if repaired else "use REPAIR file to write a script that makes the target match the source"
+def _result(found: list[ComparedTable], notes: tuple[Note, ...], remedy: str) -> Listing:
+    text, cut, hint = _summary(found), [each for each in found if not each.whole], remedy
     if not any(each.real for each in found):
         hint = "check the names in TABLE and INTO, and the columns of both tables"
     if cut:

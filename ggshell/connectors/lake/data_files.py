@@ -19,20 +19,29 @@ FIELD_ID = b"PARQUET:field_id"
 
 
 class ReadableFile(NamedTuple):
-    """A data file. ``deleted``: the positions of its deleted rows, as little-endian 64-bit integers; ``constants``: the values
-    of columns that are not in the file, as texts."""
+    """A data file.
+
+    ``deleted``: the positions of its deleted rows, as little-endian 64-bit integers; ``constants``: the values of columns that
+    are not in the file, as texts; ``size``: in bytes.
+    """
 
     location: str
     deleted: bytes = b""
     constants: Mapping[str, str | None] = MappingProxyType({})
+    size: int = 0
 
 
 class ReadableTable(NamedTuple):
-    """A version of a table. ``field_ids``: the identities by which the files name its columns; empty: by their names."""
+    """A version of a table.
+
+    ``field_ids``: the identities by which the files name its columns; empty: by their names. ``key``: the columns that identify
+    a row at the source; empty if the table does not record them.
+    """
 
     schema: pa.Schema
     files: tuple[ReadableFile, ...]
     field_ids: tuple[int, ...] = ()
+    key: tuple[str, ...] = ()
 
     def batches(self, file: ReadableFile) -> Iterator[pa.RecordBatch]:
         """The rows of one of the files, in the table's columns. Raises ConnectionLostError."""

@@ -28,6 +28,19 @@ def readable_table(target: LakeTarget, name: str) -> ReadableTable:
     return _parquet_table(target, name)
 
 
+def table_names(target: LakeTarget) -> list[TableName]:
+    """The current tables of a lake, those of all groups; none if it does not exist."""
+    if target.form is TableForm.ICEBERG:
+        from ggshell.connectors.lake.forms.iceberg_readable import iceberg_names
+
+        return iceberg_names(target)
+    if target.form is TableForm.DELTA:
+        from ggshell.connectors.lake.forms.delta_readable import delta_names
+
+        return delta_names(target.location)
+    return [TableName.parse(name) for name in LakeStore(target.location).names("current")]
+
+
 def _parquet_table(target: LakeTarget, name: str) -> ReadableTable:
     """The version of a table that the newest commit names."""
     from ggshell.connectors.lake.commits import CommitLog
@@ -39,7 +52,8 @@ def _parquet_table(target: LakeTarget, name: str) -> ReadableTable:
         version = commit.tables.get(str(TableName.parse(name))) if commit is not None else None
         if version is not None:
             paths = version_files(store, TableName.parse(name), version)
-            files = tuple(ReadableFile(store.child(path).text) for path in paths)
+            places = [store.child(path) for path in paths]
+            files = tuple(ReadableFile(each.text, size=each.system.get_file_info(each.path).size) for each in places)
             return ReadableTable(_schema_of(files[0]), files)
     raise NotFoundError(f"lake {target.location} has no table {name}")
 

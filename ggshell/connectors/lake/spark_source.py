@@ -5,25 +5,34 @@
     orders = spark.read.format("gglake").option("table", "shop.orders").load("iceberg:/data/lake")
 
 ``path``: the location as TARGET has it, with ``delta:`` or ``iceberg:`` for these forms. ``table``: ``owner.table``, or ``log``
-(not for Parquet files, which Spark reads itself). A frame reads the version that is current when it is planned.
+(not for Parquet files, which Spark reads itself). ``compared``: set by COMPARE, the columns as it compares them.
+A frame reads the version that is current when it is planned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import datasource as spark
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from ggshell.connectors.lake.compared_rows import ComparedColumn, compared_rows, compared_schema
 from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
 from ggshell.connectors.lake.readable import readable_table
-from ggshell.connectors.lake.target import lake_target
+from ggshell.connectors.lake.target import LakeTarget, lake_target
 from ggshell.errors import UsageError
+from ggshell.files import read_json
 from ggshell.home.home import Home
+from ggshell.pipeline.compare.portable import Family
+from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 NAME = "gglake"
 
@@ -32,7 +41,7 @@ class FilePartition(spark.InputPartition):
     """A data file, for one task."""
 
     def __init__(self, file: ReadableFile) -> None:
-        super().__init__((file.location, file.deleted, dict(file.constants)))
+        super().__init__((file.location, file.deleted, dict(file.constants), file.size))
 
 
 class LakeSource(spark.DataSource):
@@ -43,17 +52,19 @@ class LakeSource(spark.DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        return from_arrow_schema(_table(self.options).schema)
+        compared = _compared(self.options)
+        return from_arrow_schema(compared_schema(compared) if compared else _table(self.options).schema)
 
     def reader(self, schema: StructType) -> LakeReader:
-        return LakeReader(_table(self.options))
+        return LakeReader(_table(self.options), _compared(self.options))
 
 
 class LakeReader(spark.DataSourceReader):
-    """Reads one version of a table, one data file per task."""
+    """Reads one version of a table, a data file per task. ``compared``: the columns as COMPARE takes them; none: unchanged."""
 
-    def __init__(self, table: ReadableTable) -> None:
+    def __init__(self, table: ReadableTable, compared: Sequence[ComparedColumn] = ()) -> None:
         self._files = table.files
+        self._compared = tuple(compared)
         # Spark refuses other Arrow types within maps and lists, such as large strings.
         schema = to_arrow_schema(from_arrow_schema(table.schema), timezone="UTC")
         self._schema = schema.serialize().to_pybytes()
@@ -66,12 +77,13 @@ class LakeReader(spark.DataSourceReader):
         if partition.value is None:  # Spark makes such a partition for a table without files.
             return
         schema = pa.ipc.read_schema(pa.py_buffer(self._schema))
-        yield from ReadableTable(schema, (), self._field_ids).batches(ReadableFile(*partition.value))
+        batches = ReadableTable(schema, (), self._field_ids).batches(ReadableFile(*partition.value))
+        yield from (compared_rows(each, self._compared) for each in batches) if self._compared else batches
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             **self.__dict__,
-            "_files": [(each.location, each.deleted, dict(each.constants)) for each in self._files],
+            "_files": [(each.location, each.deleted, dict(each.constants), each.size) for each in self._files],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -82,6 +94,18 @@ class LakeReader(spark.DataSourceReader):
 def register_lakes(session: Any) -> None:
     """Register ``gglake`` with a Spark session."""
     session.dataSource.register(LakeSource)
+
+
+def compared_frame(
+    session: SparkSession, target: LakeTarget, table: TableName, columns: Sequence[ComparedColumn]
+) -> DataFrame:
+    """A table of a lake as COMPARE takes it, after ``register_lakes``."""
+    reader = session.read.format(NAME).option("table", str(table)).option("compared", json.dumps(columns))
+    return reader.load(target.text)
+
+
+def _compared(options: Any) -> list[ComparedColumn]:
+    return [ComparedColumn(name, Family(family)) for name, family in read_json(options.get("compared", "[]"))]
 
 
 def _table(options: Any) -> ReadableTable:

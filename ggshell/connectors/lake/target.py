@@ -45,6 +45,16 @@ class LakeTarget(NamedTuple):
     catalog: str = ""
 
     @property
+    def text(self) -> str:
+        """The lake as TARGET has it."""
+        if self.is_located_by_catalog:
+            warehouse = "" if self.location == self.catalog else f"?warehouse={self.location}"
+            return f"{self.form}:{self.catalog}{warehouse}"
+        return (
+            f"{self.form}:{self.catalog}?warehouse={self.location}" if self.catalog else f"{self.form}:{self.location}"
+        )
+
+    @property
     def folder(self) -> Path | None:
         """The folder on this machine; None for an object store."""
         return None if self.is_located_by_catalog or is_elsewhere(self.location) else Path(self.location)

@@ -46,6 +46,9 @@ FROM_POSTGRESQL: Final = KindPairs(
         TypePair("boolean", "boolean", Grade.EXACT, values={"t": "t", "f": "f"}),
         exact("text", "string", "", "é, 'x', \\N"),
         exact("character varying(9)", "string", "new  "),
+        exact("character(5)", "string", "ab   "),
+        exact("bit(4)", "string", "0101"),
+        _text("money", "$12.50"),
         TypePair("bytea", "binary", Grade.EXACT, values={"\\x": "\\x", "\\x00ff": "\\x00ff"}),
         _years("date", "date", {"0001-01-01": "0001-01-01", "9999-12-31": "9999-12-31"}),
         _years(

@@ -30,7 +30,7 @@ from ggshell.types import TableName
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-    from ggshell.pipeline.compare.tables import ComparedColumns, ComparedTable
+    from ggshell.pipeline.compare.tables import ComparedColumns, ComparedDatabase, ComparedTable
 
 _FAMILIES: Final = {
     **dict.fromkeys(INTEGERS, Family.INTEGER),
@@ -132,6 +132,9 @@ class MysqlComparison(NamedTuple):
     def time(self) -> str:
         return str(execute(self.connection, "SELECT CAST(UTC_TIMESTAMP() AS CHAR)")[0][0])
 
+    def can_repair(self, source: ComparedDatabase) -> bool:
+        return isinstance(source, MysqlComparison)
+
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
         if any(not isinstance(each.columns, MysqlColumns) and each.differences for each in found):
             raise StateError("REPAIR requires a source of the same kind", hint="run COMPARE without REPAIR")
@@ -181,7 +184,7 @@ def _text(column: MysqlColumn, family: Family) -> str:
         case Family.FLOAT:
             number = f"CAST(CAST({name} + 0e0 AS CHAR) AS DECIMAL(65,{FLOAT_SCALE}))"
             return _trimmed(f"CAST(LEAST(GREATEST({number}, -{FLOAT_LIMIT}), {FLOAT_LIMIT}) AS CHAR)", whole=False)
-        case Family.BITS:
+        case Family.BITS | Family.SOURCE_TEXT if column.family is Family.BITS:
             return f"LPAD(BIN({name}), {column.type.partition('(')[2].rstrip(')')}, '0')"
         case Family.BYTES:
             return name  # the digits of the value may be longer than max_allowed_packet: ``_Dialect.ask`` makes them

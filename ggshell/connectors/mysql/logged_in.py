@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.connector import Connector
     from ggshell.connectors.heartbeat_tables import HeartbeatTables
     from ggshell.connectors.table_logging import TableLogging
+    from ggshell.pipeline.compare.table_side import QueryEngine
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
     from ggshell.time_limit import TimeLimit
@@ -72,7 +73,7 @@ class MysqlLogin(LoggedIn):
 
         return MysqlHeartbeatTables(self.connection, names, database_of(self.conninfo))
 
-    def comparison(self) -> ComparedDatabase:
+    def comparison(self, engine: Callable[[], QueryEngine]) -> ComparedDatabase:
         from ggshell.connectors.mysql.compare_side import MysqlComparison
 
         return MysqlComparison(self.connection, self.conninfo)

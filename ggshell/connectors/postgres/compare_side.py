@@ -28,7 +28,7 @@ from ggshell.types import TableName, quote, quote_table
 if TYPE_CHECKING:
     import psycopg
 
-    from ggshell.pipeline.compare.tables import ComparedColumns, ComparedTable
+    from ggshell.pipeline.compare.tables import ComparedColumns, ComparedDatabase, ComparedTable
 
 _SEED = 0
 _COLUMNS = """
@@ -74,6 +74,9 @@ class PostgresComparison(NamedTuple):
 
     def time(self) -> str:
         return str(execute(self.connection, "SELECT date_trunc('second', now())::text")[0][0])
+
+    def can_repair(self, source: ComparedDatabase) -> bool:
+        return isinstance(source, PostgresComparison)
 
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
         if any(not isinstance(each.columns, PostgresColumns) and each.differences for each in found):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ggshell.connectors.postgres.limited import LimitedConnection
     from ggshell.connectors.source import Unread
     from ggshell.connectors.table_logging import TableLogging
+    from ggshell.pipeline.compare.table_side import QueryEngine
     from ggshell.pipeline.compare.tables import ComparedDatabase
     from ggshell.pipeline.heartbeat.names import HeartbeatNames
     from ggshell.pipeline.load.databases import LoadSnapshot, LoadTarget
@@ -71,7 +72,7 @@ class PostgresLogin(LoggedIn):
 
         return nullcontext(PostgresCheckpointTables(self.connection))
 
-    def comparison(self) -> ComparedDatabase:
+    def comparison(self, engine: Callable[[], QueryEngine]) -> ComparedDatabase:
         from ggshell.connectors.postgres.compare_side import PostgresComparison
 
         return PostgresComparison(self.connection)

@@ -61,7 +61,7 @@ def _text(column: ComparedColumn, family: Family) -> str:
         case Family.BYTES:
             return f"encode({name}, 'hex')"
         case Family.DATE:
-            return f"to_char({name}, 'YYYY-MM-DD')"
+            return _finite(name, f"to_char({name}, 'YYYY-MM-DD')")
         case Family.TIME:
             return f"to_char({name}, 'HH24:MI:SS.US')"
         case Family.DURATION:
@@ -70,9 +70,17 @@ def _text(column: ComparedColumn, family: Family) -> str:
             return f"{sign} || to_char(make_interval(secs => abs({seconds})::float8), 'HH24:MI:SS.US')"
         case Family.MOMENT:
             zoned = f"{name} AT TIME ZONE 'UTC'" if "with time zone" in column.type else name
-            return f"to_char({zoned}, 'YYYY-MM-DD HH24:MI:SS.US')"
+            return _finite(name, f"to_char({zoned}, 'YYYY-MM-DD HH24:MI:SS.US')")
+        case Family.SOURCE_TEXT:
+            # The cast of char(n) to text would drop its blanks.
+            return f"CASE WHEN {name} IS NOT NULL THEN concat({name}) END"
         case _:
             return f"{name}::text"
+
+
+def _finite(name: str, text: str) -> str:
+    """The text of a date or a time. ``to_char`` would return NULL for infinity."""
+    return f"CASE WHEN isfinite({name}) THEN {text} ELSE {name}::text END"
 
 
 class _Dialect(CompareConnection):

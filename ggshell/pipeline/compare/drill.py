@@ -15,11 +15,14 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-RANGE_ROWS = 20_000
-BUCKETS = 1024
-"""The number of buckets of a range: each differing row is transferred with about 20 others."""
-LARGEST = 4
+RANGE_ROWS: Final = 20_000
+"""The rows of a range, if the sides find it by an index."""
+BUCKETS: Final = 1024
+"""The number of buckets of such a range: each differing row is transferred with about 20 others."""
+LARGEST: Final = 4
 """A range with more than this many times the planned rows is split, to limit the rows transferred at once."""
+TRANSFERRED: Final = 2 * LARGEST * RANGE_ROWS
+"""The most rows of both sides that are transferred at once."""
 _T = TypeVar("_T")
 
 
@@ -61,6 +64,11 @@ class Pair:
         self.source, self.target = source, target
         self._pool = ThreadPoolExecutor(2, "compare")
 
+    @property
+    def range_rows(self) -> int:
+        """The rows of a range, for the side that needs larger ones."""
+        return max(self.source.range_rows, self.target.range_rows)
+
     def both(self, ask: Callable[[TableSide], _T]) -> tuple[_T, _T]:
         """Run the same query on source and target and return both results. Ctrl-C cancels both queries."""
         sides = self.source, self.target
@@ -87,12 +95,19 @@ class Walked(NamedTuple):
 
 
 def walk(
-    pair: Pair, range_rows: int = RANGE_ROWS, buckets: int = BUCKETS, *, divided: Callable[[int], None] = lambda _: None
+    pair: Pair,
+    range_rows: int | None = None,
+    buckets: int | None = None,
+    *,
+    divided: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Walked]:
     """Compare the whole table at once and, if it differs, range by range in key order.
 
-    ``divided`` is called when the table is divided, with the approximate number of rows of the source.
+    ``range_rows``, ``buckets``: the size of a range, by default as the sides ask for. ``divided`` is called when the table is
+    divided, with the approximate number of rows of the source.
     """
+    range_rows = range_rows or pair.range_rows
+    buckets = buckets or BUCKETS * max(1, range_rows // RANGE_ROWS)
     source, target = pair.both(lambda side: side.sum(KeyRange()))
     if source == target:
         yield Walked(source.rows, target.rows, ())
@@ -129,8 +144,24 @@ def _buckets(pair: Pair, keys: KeyRange, range_rows: int, buckets: int) -> Itera
     if not chosen:
         yield Walked(rows[0], rows[1], ())
         return
-    found = pair.both(lambda side: side.rows(keys, buckets, chosen))
-    yield Walked(rows[0], rows[1], tuple(differences(*found)))
+    counted = rows[0], rows[1]
+    for part in _portions(chosen, *sums):
+        found = pair.both(lambda side, part=part: side.rows(keys, buckets, part))  # type: ignore[misc]
+        yield Walked(*counted, tuple(differences(*found)))
+        counted = 0, 0
+
+
+def _portions(chosen: Sequence[int], *sums: Mapping[int, RangeSum]) -> Iterator[list[int]]:
+    """The buckets to transfer at once, which have at most ``TRANSFERRED`` rows on both sides, or one bucket."""
+    portion, rows = list[int](), 0
+    for bucket in chosen:
+        more = sum(side[bucket].rows for side in sums if bucket in side)
+        if portion and rows + more > TRANSFERRED:
+            yield portion
+            portion, rows = [], 0
+        portion.append(bucket)
+        rows += more
+    yield portion
 
 
 def differences(source: Mapping[Key, Values], target: Mapping[Key, Values]) -> list[Difference]:
@@ -207,6 +238,11 @@ class RangeSum(NamedTuple):
 
 class TableSide(Protocol):
     """A table in one database. Each method reads what is committed when it is called."""
+
+    @property
+    def range_rows(self) -> int:
+        """How many rows a range should have: more than ``RANGE_ROWS`` if each query reads the whole table."""
+        ...
 
     def cancel(self) -> None:
         """Cancel the query that another thread has sent, because the comparison ends. Raises nothing."""

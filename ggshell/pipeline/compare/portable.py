@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
+from ggshell.pipeline.compare.drill import RANGE_ROWS
 from ggshell.pipeline.compare.table_side import SideConnection, SideExpressions, SqlTableSide
 
 HASH_DIGITS: Final = 15
@@ -35,9 +36,11 @@ class Family(StrEnum):
     MOMENT = "moment"
     DOCUMENT = "document"
     TEXT = "text"
+    SOURCE_TEXT = "source text"
+    """The text that a value of any type has at the source, as it is."""
 
 
-DIGESTED: Final = frozenset({Family.BYTES, Family.DOCUMENT, Family.TEXT})
+DIGESTED: Final = frozenset({Family.BYTES, Family.DOCUMENT, Family.TEXT, Family.SOURCE_TEXT})
 """Families of values that may be long. A database may limit the length of a row's text, but hashes a value of any length."""
 _NUMBERS: Final = (Family.TRUTH, Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 """Each can be compared with the following ones."""
@@ -45,9 +48,11 @@ _NUMBERS: Final = (Family.TRUTH, Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 
 def common(mine: Family, theirs: Family) -> Family:
     """The family in which columns of two families are compared."""
+    pair = {mine, theirs}
+    if Family.SOURCE_TEXT in pair:
+        return Family.SOURCE_TEXT
     if mine is theirs:
         return mine
-    pair = {mine, theirs}
     if pair <= {Family.TRUTH, Family.BITS, Family.INTEGER}:
         return Family.TRUTH if Family.TRUTH in pair else Family.INTEGER
     if pair == {Family.TEXT, Family.DOCUMENT}:
@@ -102,7 +107,14 @@ _HASH: Final = PortableColumn("", "", Family.INTEGER)
 class PortableSide(SqlTableSide):
     """A table that is compared with one of another kind. Without a key, rows are ordered by their hash."""
 
-    def __init__(self, dialect: Dialect, table: str, columns: Sequence[PortableColumn], key: Sequence[str]) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        table: str,
+        columns: Sequence[PortableColumn],
+        key: Sequence[str],
+        range_rows: int = RANGE_ROWS,
+    ) -> None:
         texts = [column.text for column in columns]
         by_name: Mapping[str, PortableColumn] = {column.name: column for column in columns}
         row = dialect.row(columns)
@@ -119,4 +131,4 @@ class PortableSide(SqlTableSide):
             bucketed=dialect.hash(dialect.row(keys)) if key else row_hash,
             keyed=bool(key),
         )
-        super().__init__(dialect, expressions)
+        super().__init__(dialect, expressions, range_rows)

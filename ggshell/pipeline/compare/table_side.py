@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ggshell.pipeline.compare.drill import Key, KeyRange, RangeSum, Values
+from ggshell.pipeline.compare.drill import RANGE_ROWS, Key, KeyRange, RangeSum, Values
 
 
 class SideConnection(Protocol):
@@ -18,6 +18,28 @@ class SideConnection(Protocol):
 
     def cancel(self) -> None:
         """Cancel the running query, from another thread."""
+        ...
+
+
+class QueryRows(Protocol):
+    """The result of a query."""
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]: ...
+
+
+class QueryEngine(Protocol):
+    """What computes over the tables of a kind that has no server: the engines of queries."""
+
+    def ask(
+        self,
+        query: str,
+        sql: str,
+        views: Sequence[Any],
+        on_progress: Callable[[str], None] | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> QueryRows:
+        """Run a query over views until ``stopped`` is true. ``query``: its name in lists. Raises GgsError."""
         ...
 
 
@@ -42,11 +64,12 @@ class SideExpressions(NamedTuple):
 
 
 class SqlTableSide:
-    """A table that is compared, on one side."""
+    """A table that is compared, on one side. ``range_rows``: as ``TableSide`` has it."""
 
-    def __init__(self, connection: SideConnection, sql: SideExpressions) -> None:
+    def __init__(self, connection: SideConnection, sql: SideExpressions, range_rows: int = RANGE_ROWS) -> None:
         self._connection = connection
         self._sql = sql
+        self.range_rows = range_rows
 
     def cancel(self) -> None:
         self._connection.cancel()

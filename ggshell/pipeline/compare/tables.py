@@ -85,6 +85,10 @@ class ComparedDatabase(Protocol):
         """The time of the database, for the head of a script."""
         ...
 
+    def can_repair(self, source: ComparedDatabase) -> bool:
+        """Whether ``repair_script`` is possible with that source."""
+        ...
+
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
         """The script that makes the tables of this target equal to the source's. Raises StateError."""
         ...

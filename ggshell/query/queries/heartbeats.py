@@ -20,7 +20,7 @@ import pyarrow.csv as pa_csv
 from ggshell.errors import NotFoundError
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS
 from ggshell.query.dialect import literal
-from ggshell.query.views import Engine, FirstHalf, ParquetType, ParquetView, QueryAnswer, RowsView, TimeRange, View
+from ggshell.query.views import Engine, FirstHalf, ParquetType, ParquetView, QueryAnswer, RowsView, TimeRange
 
 if TYPE_CHECKING:
     from ggshell.query.trail_read import HomeKeys
@@ -54,7 +54,7 @@ class HeartbeatSource:
     """A deployment's heartbeats."""
 
     deployment: str
-    view: View
+    view: ParquetView | RowsView
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,11 +79,11 @@ class Lake:
         writer.close()
         return self.end
 
-    def shell(self, text: str) -> subprocess.CompletedProcess[str]:
-        return run_ggshell("--home", self.home.root, "--auto-manager", "-c", text, timeout=120)
+    def shell(self, text: str, engine: str = "auto") -> subprocess.CompletedProcess[str]:
+        return run_ggshell("--home", self.home.root, "--auto-manager", "--engine", engine, "-c", text, timeout=120)
 
-    def run(self, text: str) -> str:
-        result = self.shell(text)
+    def run(self, text: str, engine: str = "auto") -> str:
+        result = self.shell(text, engine)
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
 

@@ -85,20 +85,9 @@ def tables_of_readers(
         answers["DuckDB"] = duckdb.read(target, table)
     if spark is not None:
         register_lakes(spark)
-        frame = spark.read.format("gglake").option("table", name).load(location_text(target))
+        frame = spark.read.format("gglake").option("table", name).load(target.text)
         answers["Spark"] = frame.toArrow()
     return {reader: rows.select(own.schema.names).cast(own.schema) for reader, rows in answers.items()}
-
-
-def location_text(target: LakeTarget) -> str:
-    """A lake as TARGET has it."""
-    if target.is_located_by_catalog:
-        return f"{target.form}:{target.catalog}"
-    return (
-        f"{target.form}:{target.catalog}?warehouse={target.location}"
-        if target.catalog
-        else f"{target.form}:{target.location}"
-    )
 
 
 def _rows(table: pa.Table) -> Rows:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from functools import partial
 
+import psycopg
 import pytest
 from lakes import PEOPLE, Lake, key_update, person
 from ledger import Ledger
@@ -42,7 +43,10 @@ def use(cluster: Cluster, lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
-def test_batches_that_run_on_a_cluster_arrive_once_although_a_worker_is_killed(cluster: Cluster, lake: Lake) -> None:
+def test_batches_that_run_on_a_cluster_arrive_once_although_a_worker_is_killed(
+    cluster: Cluster, lake: Lake, north: str
+) -> None:
+    """COMPARE finds the same on the cluster and in this process."""
     use(cluster, lake)
     lake.write([person(number, "Ada", "1") for number in range(1, 2001)])
     lake.run(f"ADD REPLICAT lake, SPARK, EXTTRAIL ./dirdat/ea, TARGET {lake.form}:./lake\nSTART REPLICAT lake")
@@ -55,6 +59,22 @@ def test_batches_that_run_on_a_cluster_arrive_once_although_a_worker_is_killed(c
         lake.delivered()
     assert {row[0] for row in lake.people()} == expected
     assert len(lake.logged()) == len(set(lake.logged())) == 2004
+    with psycopg.connect(north) as connection:
+        connection.execute("CREATE SCHEMA hr")
+        connection.execute("CREATE TABLE hr.people (id int PRIMARY KEY, name text, pay numeric(8,2))")
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO hr.people VALUES (%s, %s, %s)", lake.people())
+        connection.execute("UPDATE hr.people SET name = 'Eve' WHERE id = 77")
+        connection.execute("DELETE FROM hr.people WHERE id = 9001")
+    lake.run("STOP REPLICAT lake")  # It has all cores of the cluster.
+    until("the cores are free", lambda: cluster.executors(0) == cluster.executors(1) == [])
+    compare = f"COMPARE '{north}' TO {lake.form}:./lake, TABLE hr.people, LAG 0 SEC"
+    for engine in ("local", "spark"):
+        found = lake.shell(compare, engine=engine)
+        assert found.returncode == 1
+        assert "changed  id=77    name=Eve  name=Ada" in found.stdout
+        assert "2 rows differ" in found.stderr
+        assert "load a table that differs again with an initial load" in found.stderr
 
 
 class Killed(StrEnum):

@@ -14,7 +14,9 @@ from amounts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ggshell.pipeline.compare import drill
 from ggshell.pipeline.compare.drill import (
+    RANGE_ROWS,
     Difference,
     DifferenceKind,
     Key,
@@ -31,6 +33,8 @@ Table = dict[Key, Values]
 
 class Rows:
     """A side whose rows are in memory; counts the rows transferred."""
+
+    range_rows = RANGE_ROWS
 
     def __init__(self, rows: Table) -> None:
         self.table = rows
@@ -106,6 +110,37 @@ def test_scattered_differences_transfer_few_rows() -> None:
     pair.close()
     assert sorted(each.key for each in found) == spread
     assert source.transferred == target.transferred <= 50 * 30
+
+
+def test_a_table_that_differs_everywhere_is_transferred_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Recording(Rows):
+        def rows(self, keys: KeyRange, buckets: int, chosen: Sequence[int]) -> Table:
+            found = super().rows(keys, buckets, chosen)
+            portions.append(len(found))
+            return found
+
+    portions: list[int] = []
+    monkeypatch.setattr(drill, "TRANSFERRED", 60)
+    source, target = table(*range(500)), dict.fromkeys(table(*range(500)), ("other",))
+    pair = Pair(Recording(source), Recording(target))
+    walked = list(walk(pair, 500, 100))
+    pair.close()
+    assert sum(len(part.differences) for part in walked) == 500
+    assert (sum(part.source_rows for part in walked), sum(part.target_rows for part in walked)) == (500, 500)
+    assert max(portions) <= 30
+    assert len(portions) > 30
+
+
+def test_the_side_that_needs_larger_ranges_decides() -> None:
+    class Unindexed(Rows):
+        range_rows = 10 * RANGE_ROWS
+
+    numbers = range(2 * RANGE_ROWS)
+    pair = Pair(Rows(table(*numbers)), Unindexed(table(*numbers[1:])))
+    about: list[int] = []
+    (found,) = walk(pair, divided=about.append)
+    pair.close()
+    assert (about, len(found.differences)) == ([5 * RANGE_ROWS], 1)
 
 
 def test_equal_tables_are_read_with_one_query_on_each_side() -> None:

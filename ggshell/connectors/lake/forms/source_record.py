@@ -20,6 +20,10 @@ class SourceRecord(NamedTuple):
     numbers: Mapping[str, int]
     key: tuple[KeyColumn, ...] | None
 
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.key or ())
+
 
 def source_record(properties: Mapping[str, str]) -> SourceRecord:
     """What the properties of a table say."""
