@@ -63,7 +63,7 @@ def require_movable(session: Session, found: View) -> None:
     done = target.delivered()
     if done is not None:
         raise StateError(
-            f"{found.name} continues after the last batch of lake {target.location}, at {done}.",
+            f"{found.name} continues after the last batch of lake {target.location}, at {done.position}.",
             hint="DELETE REPLICAT, and ADD it with another folder, to begin elsewhere",
         )
 

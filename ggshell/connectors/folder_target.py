@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from ggshell.clock import Clock
     from ggshell.home.maintenance import MaintenanceResult, MaintenanceSettings
     from ggshell.types import TrailPosition
+
+
+class Delivered(NamedTuple):
+    """The position in the trail after the last batch, and the name of the trail's files (empty: not known)."""
+
+    position: TrailPosition
+    trail: str = ""
 
 
 class FolderTarget(Protocol):
@@ -26,8 +33,8 @@ class FolderTarget(Protocol):
         """
         ...
 
-    def delivered(self) -> TrailPosition | None:
-        """The position in the trail after the last batch in the folder; None if there is no batch."""
+    def delivered(self) -> Delivered | None:
+        """How far the batches in the folder are; None if there is no batch."""
         ...
 
     def maintain(self, settings: MaintenanceSettings, clock: Clock) -> MaintenanceResult:

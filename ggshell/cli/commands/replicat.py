@@ -161,6 +161,12 @@ def add_lake(
     lake = folder_target(session, target, group_name)
     lake.require_free(_folder_targets(session))
     done = lake.delivered()
+    name = TrailName.parse(exttrail, session.home.root).prefix
+    if done is not None and done.trail not in ("", name):
+        raise ConflictError(
+            f"lake {lake.location} contains batches of {group_name.upper()} from another trail, {done.trail}",
+            hint="use another group name: a group continues after its batches, whose positions belong to their trail",
+        )
     start = starting_position(session, exttrail, begin, extseqno, extrba)
     now = session.clock.now()
     read = ReadCheckpoint(SourceType.TRAIL, exttrail, startup=start, recovery=start, current=start)
@@ -179,7 +185,8 @@ def add_lake(
     lines = ["REPLICAT (Spark) added."]
     if done is not None:
         lines.append(
-            f"Lake {lake.location} contains batches of {group_name.upper()}: the group continues after them, at {done}."
+            f"Lake {lake.location} contains batches of {group_name.upper()}: the group continues after them,"
+            f" at {done.position}."
         )
     return Message(tuple(lines))
 

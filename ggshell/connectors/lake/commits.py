@@ -30,7 +30,8 @@ class LakeCommit(NamedTuple):
     """A committed batch.
 
     ``position``: the trail position after the batch; ``csn``, ``xid``, ``commit_time``: its last transaction; ``tables``:
-    the version of each table's current state (``owner.table`` -> batch number).
+    the version of each table's current state (``owner.table`` -> batch number); ``trail``: the name of the trail's files,
+    empty if an earlier version of the program has written the commit.
     """
 
     batch: int
@@ -40,6 +41,7 @@ class LakeCommit(NamedTuple):
     commit_time: int = 0
     rows: int = 0
     tables: Mapping[str, int] = MappingProxyType({})
+    trail: str = ""
 
 
 def taken(text: str) -> ConflictError:
@@ -213,6 +215,7 @@ def _encoded(commit: LakeCommit, form: TableForm, writer: str) -> bytes:
         "commit_time": commit.commit_time,
         "rows": commit.rows,
         "tables": dict(commit.tables),
+        "trail": commit.trail,
         "form": form,
         "writer": writer,
     }
@@ -226,4 +229,5 @@ def _decoded(data: bytes) -> tuple[TableForm, LakeCommit]:
     tables = {str(name): int(version) for name, version in said["tables"].items()}
     form = TableForm(said.get("form", TableForm.PARQUET))
     number, rows = int(said["batch"]), int(said["rows"])
-    return form, LakeCommit(number, place, said["csn"], said["xid"], int(said["commit_time"]), rows, tables)
+    last = said["csn"], said["xid"], int(said["commit_time"])
+    return form, LakeCommit(number, place, *last, rows, tables, str(said.get("trail", "")))

@@ -70,8 +70,12 @@ class LakeDelivery:
         keys: HomeKeys | None = None,
         least: Csn | None = None,
         layouts: LakeLayouts = DEFAULT_LAYOUTS,
+        trail: str = "",
     ) -> None:
-        """``least``: the CSN of the first transaction that is delivered; the trail can contain earlier ones."""
+        """``least``: the CSN of the first transaction that is delivered; the trail can contain earlier ones.
+
+        ``trail``: the name of the trail's files, for the commits.
+        """
         self.committed = log.latest()
         self._tables = tables
         self._log = log
@@ -81,6 +85,7 @@ class LakeDelivery:
         self._keys = keys
         self._least = least
         self._layouts = layouts
+        self._trail = trail
         self._explained: set[TableName] = set()
         self._said: set[str] = set()
         self._attempt: Attempt | None = None
@@ -114,7 +119,8 @@ class LakeDelivery:
         for name, found in self._changes(run, task, parts).items():
             self._change(name, found, batch, versions)
         total = sum(count for (_, io_type), count in counts.items() if io_type != IoType.SEQUENCE_OP)
-        commit = LakeCommit(number, batch.position, last.csn, last.xid, last.commit_time, total, versions)
+        facts = last.csn, last.xid, last.commit_time
+        commit = LakeCommit(number, batch.position, *facts, total, versions, self._trail)
         self._log.sync()
         if done is not None:
             self._log.require_there(done)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from ggshell.clock import Clock
+from ggshell.connectors.folder_target import Delivered
 from ggshell.connectors.lake.commits import CommitLog, taken
 from ggshell.connectors.lake.credentials import applied, group_environment
 from ggshell.connectors.lake.maintenance import maintain
@@ -13,7 +14,6 @@ from ggshell.connectors.lake.target import TableForm, lake_target
 from ggshell.errors import DiskError
 from ggshell.home.home import Home
 from ggshell.home.maintenance import MaintenanceResult, MaintenanceSettings
-from ggshell.types import TrailPosition
 
 
 class LakeFolder:
@@ -45,7 +45,7 @@ class LakeFolder:
         with applied(group_environment(self._home, self._group, self._target)):
             return maintain(self._home, self._group.upper(), self._target, settings, clock)
 
-    def delivered(self) -> TrailPosition | None:
+    def delivered(self) -> Delivered | None:
         with applied(group_environment(self._home, self._group, self._target)):
             last = CommitLog(self._target, self._group).latest()
-        return last.position if last is not None else None
+        return Delivered(last.position, last.trail) if last is not None else None

@@ -142,7 +142,15 @@ class LakeReplicat:
             asked = StartPosition.of(context.checkpoint.options)
             least = asked.least if asked is not None and asked.csn else None
             self._delivery = LakeDelivery(
-                tables, self._log, self._wanted, self._counted, self._warn, self._keys, least, layouts
+                tables,
+                self._log,
+                self._wanted,
+                self._counted,
+                self._warn,
+                self._keys,
+                least,
+                layouts,
+                self._trail.prefix,
             )
             done = self._delivery.committed
             self._unmaintained = UnmaintainedLake(

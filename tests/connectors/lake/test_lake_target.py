@@ -204,3 +204,15 @@ def test_adding_a_group_reports_that_its_lake_already_has_batches(
     commit(tmp_path / "lake", 3)
     assert added(tmp_path, "one", "./lake") == 0
     assert "contains batches of ONE: the group continues after them, at" in capsys.readouterr().out
+
+
+def test_a_group_of_another_trail_cannot_continue_after_the_batches_of_a_lake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the group of an initial load has written them."""
+    target = LakeTarget(TableForm.PARQUET, str(tmp_path / "lake"))
+    CommitLog(target, "one").add(LakeCommit(3, TrailPosition(0, 300), "00000000/05", trail="la"))
+    assert added(tmp_path, "one", "./lake") == 1
+    assert "contains batches of ONE from another trail, la" in capsys.readouterr().err
+    CommitLog(target, "one").add(LakeCommit(4, TrailPosition(0, 400), "00000000/06", trail="ea"))
+    assert added(tmp_path, "one", "./lake") == 0
