@@ -61,7 +61,7 @@ def _text(column: ComparedColumn, family: Family) -> str:
         case Family.BYTES:
             return f"encode({name}, 'hex')"
         case Family.DATE:
-            return _finite(name, f"to_char({name}, 'YYYY-MM-DD')")
+            return _moment(name, f"to_char({name}, 'YYYY-MM-DD')")
         case Family.TIME:
             return f"to_char({name}, 'HH24:MI:SS.US')"
         case Family.DURATION:
@@ -70,7 +70,7 @@ def _text(column: ComparedColumn, family: Family) -> str:
             return f"{sign} || to_char(make_interval(secs => abs({seconds})::float8), 'HH24:MI:SS.US')"
         case Family.MOMENT:
             zoned = f"{name} AT TIME ZONE 'UTC'" if "with time zone" in column.type else name
-            return _finite(name, f"to_char({zoned}, 'YYYY-MM-DD HH24:MI:SS.US')")
+            return _moment(zoned, f"to_char({zoned}, 'YYYY-MM-DD HH24:MI:SS.US')")
         case Family.SOURCE_TEXT:
             # The cast of char(n) to text would drop its blanks.
             return f"CASE WHEN {name} IS NOT NULL THEN concat({name}) END"
@@ -78,9 +78,9 @@ def _text(column: ComparedColumn, family: Family) -> str:
             return f"{name}::text"
 
 
-def _finite(name: str, text: str) -> str:
-    """The text of a date or a time. ``to_char`` would return NULL for infinity."""
-    return f"CASE WHEN isfinite({name}) THEN {text} ELSE {name}::text END"
+def _moment(value: str, text: str) -> str:
+    """The text of a date or a time. ``to_char`` would return NULL for infinity, and years BC as years AD."""
+    return f"CASE WHEN isfinite({value}) AND extract(year FROM {value}) > 0 THEN {text} ELSE ({value})::text END"
 
 
 class _Dialect(CompareConnection):

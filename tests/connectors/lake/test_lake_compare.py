@@ -109,6 +109,27 @@ def test_values_of_every_type_are_equal_unless_the_lake_cannot_hold_them(
     assert set(keys(compared(PostgresComparison(database), lake, engines, KINDS))) == lost
 
 
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_infinity_and_years_before_christ_equal_no_other_moment(
+    lake: Lake, engines: list[Engines], database: psycopg.Connection[Any]
+) -> None:
+    database.execute("CREATE TABLE hr.kinds (id int PRIMARY KEY, day date, moment timestamp, zoned timestamptz)")
+    database.execute("SET timezone = 'Europe/Zurich'")
+    moments: list[tuple[str, str | None]] = [("0044-03-15 BC", "0044-03-15"), ("infinity", None), ("-infinity", None)]
+    rows: list[list[str | None]] = []
+    for number, (here, there) in enumerate(moments):
+        database.execute("INSERT INTO hr.kinds VALUES (%s, %s, %s, %s)", [number, *[here] * 3])
+        rows.append([str(number), there, *[there and f"{there} 00:00:00"] * 2])
+    kinds = ("integer", "date", "timestamp without time zone", "timestamp with time zone")
+    definition = TableDefinition(KINDS, tuple(map(Column, ("id", "day", "moment", "zoned"), kinds)), (0,))
+    deliver(lake, definition, rows)
+    found = compared(PostgresComparison(database), lake, engines[:1], KINDS)
+    sides = [(each.source, each.target) for each in found.differences]
+    assert [mine[place] == theirs[place] for mine, theirs in sides if mine and theirs for place in (1, 2, 3)] == [
+        False
+    ] * 9
+
+
 @pytest.mark.parametrize("lake", [TableForm.ICEBERG], indirect=True)
 def test_values_of_every_type_of_mariadb_are_equal_unless_the_lake_cannot_hold_them(
     lake: Lake, engines: list[Engines], mariadb: str
