@@ -28,6 +28,7 @@ from ggshell.query.batch_timing import BatchTiming
 from ggshell.query.pushdown import Condition, conditions_from, wanted_by
 from ggshell.query.splits import TrailSplit, splits_of
 from ggshell.query.trail_read import SPLIT_BYTES, SplitRead, TrailRead, files_of, plan, read_of
+from ggshell.query.worker_memory import keep_modules
 from ggshell.record.operation import TransInd
 from ggshell.trail.boundaries import boundary_after
 from ggshell.trail.columnar import OnDamage, RowFilter
@@ -38,6 +39,7 @@ from ggshell.trail.reader import VisibleEnd
 from ggshell.types import TrailPosition
 
 NAME = "ggtrail"
+keep_modules()
 _COMPARISONS = {
     spark.EqualTo: "=",
     spark.EqualNullSafe: "=",

@@ -29,12 +29,14 @@ from ggshell.errors import UsageError
 from ggshell.files import read_json
 from ggshell.home.home import Home
 from ggshell.pipeline.compare.portable import Family
+from ggshell.query.worker_memory import keep_modules
 from ggshell.types import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "gglake"
+keep_modules()
 
 
 class FilePartition(spark.InputPartition):
