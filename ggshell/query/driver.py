@@ -119,9 +119,10 @@ class Driver:
         self._java = find_java()
         self._folder = tempfile.TemporaryDirectory(prefix="spark-", dir=temporary_folder(self._log))
         folder = Path(self._folder.name)
-        launcher = write_launcher(self._java, folder, self._log)
-        builder = session_builder(self._log).master(self._settings.effective_master).appName("ggshell")
         given = self._settings.options
+        own_python = is_local(self._settings.effective_master) and _PYTHON not in given
+        launcher = write_launcher(self._java, folder, self._log, installed_pyspark=own_python)
+        builder = session_builder(self._log).master(self._settings.effective_master).appName("ggshell")
         options = {
             **_OPTIONS,
             **access_settings(self._settings.effective_master, given),
@@ -336,6 +337,8 @@ _ENDS: Final = "-XX:+ExitOnOutOfMemoryError -XX:+DisplayVMOutputToStderr"
 """Java exits when it runs out of memory; errors of the JVM go to standard error."""
 _NO_COUNTERS: Final = "-XX:-UsePerfData"
 """Java writes no performance counters to /tmp, where all users could read them."""
+_LAUNCHER: Final = "org.apache.spark.launcher.Main"
+"""Spark's first Java, which makes the command line of the second one and needs SPARK_HOME for it."""
 _VERSION = re.compile(r"version \"(?:1\.)?(\d+)|JAVA_VERSION=\"(?:1\.)?(\d+)")
 
 
@@ -397,8 +400,11 @@ def java_version(program: Path) -> int:
     return int(match[1] or match[2]) if match else 0
 
 
-def write_launcher(java: Java, folder: Path, log: Path) -> Path:
+def write_launcher(java: Java, folder: Path, log: Path, *, installed_pyspark: bool = False) -> Path:
     """Write the launcher to ``bin/java`` of a folder, to be used as JAVA_HOME. Its errors are appended to the log.
+
+    ``installed_pyspark``: Spark's Python processes import the PySpark of this process. With SPARK_HOME in its environment,
+    Spark puts its own archive of PySpark first, which has no compiled modules: each process would compile them for a second.
 
     A Java that runs out of memory exits and reports it there: otherwise some of its threads would have ended, and their callers
     would wait forever. Java, Spark and Spark's Python processes create temporary files only in this folder.
@@ -407,10 +413,12 @@ def write_launcher(java: Java, folder: Path, log: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     keep = 'case "$word" in --add-modules=jdk.incubator.vector) continue ;; esac\n    ' if java.is_bundled else ""
     temporary = shlex.quote(str(folder))
+    hide = f'case " $* " in *" {_LAUNCHER} "*) ;; *) unset SPARK_HOME ;; esac\n' if installed_pyspark else ""
     flags = f"{_ENDS} {_NO_COUNTERS} -Djava.io.tmpdir={temporary}"
     path.write_text(
         "#!/usr/bin/env bash\n"
         f"export TMPDIR={temporary}\n"
+        f"{hide}"
         "words=()\n"
         'for word in "$@"; do\n'
         f'    {keep}words+=("$word")\n'
