@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benches.ground import Failed, ggshell, wait_until
+from benches.ground import Failed, wait_until
 
 from faultruns.proxy import Proxy
 from faultruns.sides import MariadbSide, PostgresSide, Side
@@ -22,6 +23,8 @@ from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, state_of
 
 _MARIADB = "mariadb"
+COMMAND_LINE = [sys.executable, "-P", "-m", "ggshell.cli.main"]
+"""What the console script calls."""
 
 
 class Kind(NamedTuple):
@@ -89,7 +92,7 @@ class Chain:
 
     def obey(self, *statements: str, must: bool = True) -> str:
         """Run statements as a script; the output. Raises Failed with it when one is refused that ``must`` not be."""
-        command = [ggshell(), "--home", str(self.home), "-c", "\n".join(statements)]
+        command = [*COMMAND_LINE, "--home", str(self.home), "-c", "\n".join(statements)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         if must and result.returncode != 0:
             raise Failed(f"{statements} refused:\n{result.stdout}{result.stderr}\n{self.reports()}")

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from typing import NamedTuple
 
 import psycopg
 import pytest
+from forked_processes import REAL
 
 pytestmark = [pytest.mark.pg, pytest.mark.slow]
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -38,20 +37,37 @@ FEW = [
 """Faults, kinds of Replicat and rounds; ``scripts/faults`` runs every combination."""
 
 
-def run_faults(*words: str) -> tuple[int, list[dict[str, object]], str]:
-    """Run ``scripts/faults``; returns exit code, JSON objects and standard error."""
-    path = os.pathsep.join([str(SCRIPTS), str(SCRIPTS.parent)])
-    command = [sys.executable, "-m", "faultruns", "--json", *words]
-    result = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
-    )
-    return result.returncode, [json.loads(line) for line in result.stdout.splitlines()], result.stderr
+REAL_STARTS = ("large", "soak")
+"""Faults that measure the memory of a process, which a fork shares with others."""
+
+
+def run_faults(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, list[dict[str, object]], str]:
+    """Run ``scripts/faults`` in this process, so that its processes are forks; returns exit code, JSON objects and errors."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    from faultruns.__main__ import main
+
+    monkeypatch.setattr(sys, "argv", ["faults", "--json", *words])
+    if words[0] in REAL_STARTS:
+        monkeypatch.setenv(REAL, "1")
+    code = main()
+    written = capsys.readouterr()
+    return code, [json.loads(line) for line in written.out.splitlines()], written.err
 
 
 @pytest.mark.parametrize(("name", "kind", "few"), FEW)
-def test_no_fault_causes_loss_or_repetition(name: str, kind: str, few: int, request: pytest.FixtureRequest) -> None:
+def test_no_fault_causes_loss_or_repetition(
+    name: str,
+    kind: str,
+    few: int,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     rounds = request.config.getoption("--rounds") or few
-    code, found, complaint = run_faults(*name.split(), "--kind", kind, "--rounds", str(rounds), "--seed", "5")
+    words = [*name.split(), "--kind", kind, "--rounds", str(rounds), "--seed", "5"]
+    code, found, complaint = run_faults(monkeypatch, capsys, *words)
     assert code == 0, complaint
     (outcome,) = found
     assert list(outcome)[:5] == ["fault", "rounds", "lost", "twice", "seconds"]
