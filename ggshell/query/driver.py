@@ -43,6 +43,7 @@ _OPTIONS: Final = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+_PRELOADED: Final = {"spark.python.daemon.module": "ggshell.query.worker_daemon"}
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 _ESCAPES: Final = {letter: f"\\{letter}" for letter in "\\ =:#!"} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -128,6 +129,7 @@ class Driver:
             **access_settings(self._settings.effective_master, given),
             "spark.driver.memory": self._settings.memory,
             **SPARK_SETTINGS,
+            **(_PRELOADED if own_python else {}),
         }
         options["spark.sql.warehouse.dir"] = str(folder / "warehouse")
         for key, value in options.items():
