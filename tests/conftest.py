@@ -92,6 +92,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place(item.path))
 
 
+def pytest_collection_finish() -> None:
+    """Exempt the collected tests and their modules from garbage collections, most of whose time they take."""
+    gc.freeze()
+
+
 SHARED = {
     "spark": re.compile(r"\b(warm|spark|spark_log): "),
     "source": re.compile(r"(?m)^from source_trees import "),
