@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import java_archive
 import pytest
+from copied_clusters import copy_clusters
 from forked_processes import REAL, fork_from
 from hypothesis import settings
 from mariadb_servers import FAST, binaries_or_skip, new_schema, private_server
@@ -54,6 +55,7 @@ SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("JDK_JAVA_OPTIONS", f"{SHORT_LIVED_JAVA} {java_archive.OPTIONS}")
 
 fork_from()
+copy_clusters()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
