@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from processes import until
 
@@ -103,6 +104,19 @@ def test_ctrl_c_ends_a_duckdb_query(tmp_path: Path) -> None:
     thread.join()
     until("the query has ended", lambda: all(each.name != "duckdb" for each in threading.enumerate()))
     assert engine.ask("SELECT 1 AS n", []).to_pylist() == [{"n": 1}]
+
+
+def test_tasks_import_the_installed_pyspark_and_have_the_modules_of_queries(spark: SparkSession) -> None:
+    """Spark's archive of PySpark has no compiled modules."""
+
+    def modules(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyspark
+
+        loaded = "ggshell.query.source" in sys.modules
+        yield from (pa.RecordBatch.from_pydict({"place": [str(pyspark.__file__)], "loaded": [loaded]}) for _ in batches)
+
+    ((place, loaded),) = spark.range(0, 1, 1, 1).mapInArrow(modules, "place string, loaded boolean").collect()
+    assert (Path(place).is_file(), loaded) == (True, True)
 
 
 def test_progress_is_reported(warm: WarmSession, spark: SparkSession) -> None:

@@ -314,7 +314,7 @@ SEEDED = {False: "a new table", True: "a table with rows"}
 def test_one_batch_has_the_result_of_several(lake: Lake, steps: list[list[Row]], seeded: bool, tmp_path: Path) -> None:
     """Wherever a batch ends, the lake has the same columns and rows.
 
-    Each steps are tried with a new table and with one that has rows, in different forms; so is each form.
+    Each list of steps is tried with a new table and with one that has rows, in different forms. The same holds for each form.
     """
     before = [[insert(steps[0][0].table, "100", "z", "100", "100")]] if seeded else []
     found = []
