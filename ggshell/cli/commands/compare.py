@@ -9,7 +9,7 @@ from ggshell.cli.output.tables import table_text
 from ggshell.cli.registry import command
 from ggshell.cli.results import Listing, Note, Row
 from ggshell.cli.session import Session
-from ggshell.errors import DatabaseError
+from ggshell.errors import DatabaseError, StateError
 from ggshell.files import disk_errors
 from ggshell.plurals import counted
 from ggshell.progress_text import progress_text
@@ -45,11 +45,14 @@ def compare(
 
     with closing(logged_in(session, source)) as here, closing(logged_in(session, target)) as there:
         databases = here.comparison(lambda: session.engines), there.comparison(lambda: session.engines)
+        can_repair = databases[1].can_repair(databases[0])
+        if repair and not can_repair:
+            raise StateError("REPAIR requires two databases of the same kind", hint="run COMPARE without REPAIR")
         pairs = table_pairs(databases, table or ("*.*",), into)
         line = _ProgressLine(session, len(pairs), float(lag))
         found = list(compare_tables(databases, pairs, float(lag), session.wait, on_progress=line))
         notes = _repair(session, repair, found, databases, replicated=replicate) if repair else ()
-        remedy = _REPAIR if databases[1].can_repair(databases[0]) else _LOAD
+        remedy = _REPAIR if can_repair else _LOAD
         if here.conninfo == there.conninfo and any(left == right for left, right in pairs):
             notes = (
                 Note("GGS-00722", f"{source} and {target} are the same database: tables are compared with themselves."),

@@ -170,7 +170,7 @@ class CommitLog:
         if form is not self._form:
             raise StoreError(
                 f"{self.location} contains {form} tables of {self.group}, but TARGET specifies {self._form}",
-                hint="DELETE REPLICAT, then ADD it with another folder or with the format of this folder",
+                hint="use the form of this folder, or another folder; for a group, DELETE REPLICAT and ADD it again",
             )
         return commit
 

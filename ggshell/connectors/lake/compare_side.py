@@ -17,7 +17,7 @@ from ggshell.connectors.lake.credentials import applied
 from ggshell.connectors.lake.extra_columns import CURRENT, DELETED, VALID_FROM, VALID_TO
 from ggshell.connectors.lake.forms import KEY
 from ggshell.connectors.lake.outages import errors_by_cause
-from ggshell.connectors.lake.readable import readable_table, table_names
+from ggshell.connectors.lake.readable import readable_table, require_lake, table_names
 from ggshell.connectors.lake.target import LakeTarget
 from ggshell.errors import NotFoundError, StateError, StoreError, TrailError
 from ggshell.pipeline.compare.portable import DIGESTED, HASH_DIGITS, Family, PortableColumn, PortableSide, common
@@ -57,6 +57,11 @@ class LakeComparison:
     target: LakeTarget
     environment: Mapping[str, str]
     engine: QueryEngine
+
+    def require_lake(self) -> None:
+        """Raise NotFoundError if there is no lake, StoreError if it has another form."""
+        with applied(self.environment), errors_by_cause(self.target):
+            require_lake(self.target)
 
     def tables(self, pattern: str) -> list[TableName]:
         with applied(self.environment), errors_by_cause(self.target):

@@ -39,7 +39,9 @@ class LakeLogin(LoggedIn):
     def comparison(self, engine: Callable[[], QueryEngine]) -> LakeComparison:
         from ggshell.connectors.lake.compare_side import LakeComparison
 
-        return LakeComparison(self._target, self._environment, engine())
+        found = LakeComparison(self._target, self._environment, engine())
+        found.require_lake()
+        return found
 
 
 def log_in(connector: Connector, given: Credentials, home: Path) -> LakeLogin:

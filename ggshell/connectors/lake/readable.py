@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -11,6 +14,9 @@ from ggshell.connectors.lake.target import LakeTarget, TableForm
 from ggshell.errors import NotFoundError
 from ggshell.object_stores import open_place
 from ggshell.types import TableName
+
+if TYPE_CHECKING:
+    from ggshell.connectors.lake.commits import LakeCommit
 
 LOG = "log"
 
@@ -28,6 +34,21 @@ def readable_table(target: LakeTarget, name: str) -> ReadableTable:
     return _parquet_table(target, name)
 
 
+def require_lake(target: LakeTarget) -> None:
+    """Raise NotFoundError if no Replicat has delivered to a location, and StoreError if its tables have another form."""
+    if not target.is_located_by_catalog and not any(_last_commits(target)):
+        hint = "write the form and the location as in TARGET, for example delta:./lake"
+        raise NotFoundError(f"no Replicat has delivered to {target.text}", hint=hint)
+
+
+def _last_commits(target: LakeTarget) -> Iterator[LakeCommit]:
+    """The newest commit of each group that has delivered to a lake. Raises StoreError if it has another form."""
+    from ggshell.connectors.lake.commits import CommitLog
+
+    groups = [name for name in LakeStore(target.location).names("_ggshell") if not name.startswith(".")]
+    yield from (commit for group in groups if (commit := CommitLog(target, group).latest()) is not None)
+
+
 def table_names(target: LakeTarget) -> list[TableName]:
     """The current tables of a lake, those of all groups; none if it does not exist."""
     if target.form is TableForm.ICEBERG:
@@ -43,13 +64,11 @@ def table_names(target: LakeTarget) -> list[TableName]:
 
 def _parquet_table(target: LakeTarget, name: str) -> ReadableTable:
     """The version of a table that the newest commit names."""
-    from ggshell.connectors.lake.commits import CommitLog
     from ggshell.connectors.lake.forms.parquet import version_files
 
     store = LakeStore(target.location)
-    for group in store.names("_ggshell"):
-        commit = CommitLog(target, group).latest() if not group.startswith(".") else None
-        version = commit.tables.get(str(TableName.parse(name))) if commit is not None else None
+    for commit in _last_commits(target):
+        version = commit.tables.get(str(TableName.parse(name)))
         if version is not None:
             paths = version_files(store, TableName.parse(name), version)
             places = [store.child(path) for path in paths]

@@ -13,7 +13,7 @@ from ggshell.connectors.mysql.repair import Repaired, script
 from ggshell.connectors.mysql.session import connect, execute, quote_name
 from ggshell.connectors.mysql.statements import quote_table
 from ggshell.connectors.mysql.target_tables import target_table
-from ggshell.errors import GgsError, NotFoundError, StateError
+from ggshell.errors import GgsError, NotFoundError
 from ggshell.pipeline.compare.portable import (
     DIGESTED,
     FLOAT_LIMIT,
@@ -136,8 +136,6 @@ class MysqlComparison(NamedTuple):
         return isinstance(source, MysqlComparison)
 
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
-        if any(not isinstance(each.columns, MysqlColumns) and each.differences for each in found):
-            raise StateError("REPAIR requires a source of the same kind", hint="run COMPARE without REPAIR")
         return script([self._repaired(each) for each in found if each.differences], when, replicated=replicated)
 
     def _repaired(self, found: ComparedTable) -> Repaired:

@@ -18,7 +18,7 @@ from ggshell.connectors.postgres.describe import resolve, table_id
 from ggshell.connectors.postgres.portable_side import portable_side
 from ggshell.connectors.postgres.repair import script
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import NotFoundError, StateError
+from ggshell.errors import NotFoundError
 from ggshell.pipeline.compare.drill import TableSide
 from ggshell.pipeline.compare.portable import common
 from ggshell.pipeline.compare.table_side import SideExpressions, SqlTableSide
@@ -79,8 +79,6 @@ class PostgresComparison(NamedTuple):
         return isinstance(source, PostgresComparison)
 
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
-        if any(not isinstance(each.columns, PostgresColumns) and each.differences for each in found):
-            raise StateError("REPAIR requires a source of the same kind", hint="run COMPARE without REPAIR")
         return script(found, when, replicated=replicated)
 
 

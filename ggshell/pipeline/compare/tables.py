@@ -90,7 +90,7 @@ class ComparedDatabase(Protocol):
         ...
 
     def repair_script(self, found: Sequence[ComparedTable], when: str, *, replicated: bool) -> str:
-        """The script that makes the tables of this target equal to the source's. Raises StateError."""
+        """The script that makes the tables of this target equal to the source's, if ``can_repair`` is true."""
         ...
 
 

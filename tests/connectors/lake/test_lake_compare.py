@@ -234,6 +234,19 @@ def test_a_lake_can_be_compared_with_itself_and_a_missing_table_is_named(lake: L
 
 
 @pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_a_location_without_a_lake_and_a_wrong_form_are_refused(lake: Lake) -> None:
+    deliver(lake, ITEMS, [["1", "Ada", "1.00"]])
+    for target, text in (
+        ("delta:./nowhere", "no Replicat has delivered to delta:"),
+        ("iceberg:./lake", "contains delta tables of LAKE"),
+        ("delta:./lake, REPAIR ./x.sql", "REPAIR requires two databases of the same kind"),
+    ):
+        refused = lake.shell(f"COMPARE delta:./lake TO {target}", engine="local")
+        assert (refused.returncode, text in refused.stderr) == (1, True)
+    assert "equal" in lake.run("COMPARE delta:./lake TO delta:./lake", engine="local")
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
 def test_a_running_query_ends_when_the_comparison_is_canceled(lake: Lake, engines: list[Engines]) -> None:
     deliver(lake, ITEMS, [["1", "Ada", "1.00"]])
     for engine in engines:
