@@ -6,8 +6,12 @@ ggshell's own events use ``GGS-nnnnn`` codes. A code is never reused with anothe
 
 from __future__ import annotations
 
+from typing import Final
+
 OUT_OF_MEMORY = "not enough memory - raise the memory limit (ulimit -v), or process less data at a time"
 """The text of GGS-00807: Python or a library could not allocate memory."""
+NO_TABLE: Final = "GGS-00211"
+"""The code of the error for a table that does not exist."""
 
 
 class GgsError(Exception):

@@ -18,7 +18,9 @@ MACROS: Final = (
     "CREATE OR REPLACE MACRO unix_micros(moment) AS epoch_us(moment)",
     "CREATE OR REPLACE MACRO timestamp_micros(number) AS make_timestamp(number)::TIMESTAMPTZ",
     "CREATE OR REPLACE MACRO conv(digits, base, to_base) AS CASE WHEN base = 16 AND to_base = 10"
-    " THEN CAST(CAST('0x' || digits AS BIGINT) AS VARCHAR) ELSE error('conv converts only from 16 to 10 here') END",
+    " THEN CAST(CAST('0x' || digits AS BIGINT) AS VARCHAR)"
+    # Not error(), with which no window could be ordered by the value.
+    " ELSE CAST(CAST('conv converts only from 16 to 10, not ' || digits AS BIGINT) AS VARCHAR) END",
     "CREATE OR REPLACE MACRO rlike(value, pattern) AS regexp_matches(value, pattern)",
     # DuckDB's own replaces only the first match
     "CREATE OR REPLACE MACRO regexp_replace(text, pattern, put) AS system.main.regexp_replace(text, pattern, put, 'g')",

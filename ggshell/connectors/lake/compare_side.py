@@ -7,19 +7,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
-from ggshell.connectors.lake.compared_rows import ComparedColumn, compared_rows, compared_schema, place_name
+from ggshell.connectors.lake.compared_rows import (
+    Compared,
+    ComparedColumn,
+    compared_rows,
+    compared_schema,
+    place_name,
+)
 from ggshell.connectors.lake.credentials import applied
+from ggshell.connectors.lake.data_files import unreadable_files
 from ggshell.connectors.lake.extra_columns import CURRENT, DELETED, VALID_FROM, VALID_TO
 from ggshell.connectors.lake.forms import KEY
 from ggshell.connectors.lake.outages import errors_by_cause
-from ggshell.connectors.lake.readable import readable_table, require_lake, table_names
+from ggshell.connectors.lake.readable import readable_table, table_names
 from ggshell.connectors.lake.target import LakeTarget
 from ggshell.errors import NotFoundError, StateError, StoreError, TrailError
+from ggshell.parameters.lake_tables import Metadata
 from ggshell.pipeline.compare.portable import DIGESTED, HASH_DIGITS, Family, PortableColumn, PortableSide, common
 from ggshell.query.views import ConnectorView
 from ggshell.record.name_patterns import matches
@@ -34,8 +43,8 @@ if TYPE_CHECKING:
 
 _RANGE_ROWS: Final = 1_000_000
 _VIEW: Final = "compared"
-_VERSIONS: Final = frozenset({KEY, DELETED, VALID_FROM, VALID_TO, CURRENT})
-"""Columns that describe a row of a lake, and are not part of it."""
+_ADDED: Final = frozenset({DELETED, VALID_FROM, VALID_TO, CURRENT, *(each.value for each in Metadata)})
+"""Columns that LAKETABLE adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,8 @@ class LakeColumns:
 
     families: Mapping[str, Family]
     key_names: tuple[str, ...] = ()
+    key_is_complete: ClassVar[bool] = False
+    """A lake has NULL where its type cannot hold a value, also in a key."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,13 +69,8 @@ class LakeComparison:
     environment: Mapping[str, str]
     engine: QueryEngine
 
-    def require_lake(self) -> None:
-        """Raise NotFoundError if there is no lake, StoreError if it has another form."""
-        with applied(self.environment), errors_by_cause(self.target):
-            require_lake(self.target)
-
     def tables(self, pattern: str) -> list[TableName]:
-        with applied(self.environment), errors_by_cause(self.target):
+        with self._reading():
             found = [name for name in table_names(self.target) if matches(pattern, name)]
         if not found:
             raise NotFoundError(
@@ -77,12 +83,12 @@ class LakeComparison:
 
     def columns(self, table: TableName) -> LakeColumns:
         found = self._table(table)
-        families = {field.name: _family(field.type) for field in found.schema if field.name not in _VERSIONS}
+        families = {field.name: _family(field.type) for field in found.schema if not _is_of_lake(found, field.name)}
         return LakeColumns(families, found.key)
 
     def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> PortableSide:
         families = {name: common(family, other.families[name]) for name, family in columns.families.items()}
-        compared = [ComparedColumn(name, family) for name, family in families.items()]
+        compared = tuple(ComparedColumn(name, family) for name, family in families.items())
         dialect = _Dialect(self.engine, lambda: self._view(table, compared), self.environment)
         found = [_portable(number, each) for number, each in enumerate(compared)]
         return PortableSide(dialect, _VIEW, found, columns.key_names, _RANGE_ROWS)
@@ -99,12 +105,20 @@ class LakeComparison:
     def _no_script(self) -> StateError:
         return StateError("REPAIR requires two databases", hint="run COMPARE without REPAIR, and load the tables again")
 
+    @contextmanager
+    def _reading(self, what: str = "") -> Iterator[None]:
+        """With the login of the lake. ``what``: a table; errors of libraries then name it."""
+        with applied(self.environment), unreadable_files(what or self.target.location), errors_by_cause(self.target):
+            yield
+
     def _table(self, name: TableName) -> ReadableTable:
-        with applied(self.environment), errors_by_cause(self.target):
+        with self._reading(f"table {name} of lake {self.target.location}"):
             return readable_table(self.target, str(name))
 
-    def _view(self, name: TableName, columns: Sequence[ComparedColumn]) -> LakeView:
-        return LakeView(self.target, name, self._table(name), columns)
+    def _view(self, name: TableName, columns: tuple[ComparedColumn, ...]) -> LakeView:
+        rows = self._table(name)
+        marks = tuple(each for each in (DELETED, CURRENT) if each in rows.schema.names and _is_of_lake(rows, each))
+        return LakeView(self.target, name, rows, Compared(columns, marks))
 
 
 class LakeView(ConnectorView):
@@ -112,33 +126,36 @@ class LakeView(ConnectorView):
 
     name = _VIEW
 
-    def __init__(
-        self, target: LakeTarget, table: TableName, rows: ReadableTable, columns: Sequence[ComparedColumn]
-    ) -> None:
+    def __init__(self, target: LakeTarget, table: TableName, rows: ReadableTable, compared: Compared) -> None:
         self._target = target
         self._table = table
         self._rows = rows
-        self._columns = tuple(columns)
+        self._compared = compared
         self.size = sum(file.size for file in rows.files)
 
     def read(self, fail: Callable[[Exception], None]) -> pa.RecordBatchReader:
         def batches() -> Iterator[pa.RecordBatch]:
             try:
-                with errors_by_cause(self._target):
-                    for file in self._rows.files:
+                for file in self._rows.files:
+                    with unreadable_files(file.location), errors_by_cause(self._target):
                         for batch in self._rows.batches(file):
-                            yield compared_rows(batch, self._columns)
+                            yield compared_rows(batch, self._compared)
             except Exception as error:
                 fail(error)
                 raise
 
-        return pa.RecordBatchReader.from_batches(compared_schema(self._columns), batches())
+        return pa.RecordBatchReader.from_batches(compared_schema(self._compared), batches())
 
     def frame(self, spark: SparkSession) -> DataFrame:
         from ggshell.connectors.lake.spark_source import compared_frame, register_lakes
 
         register_lakes(spark)
-        return compared_frame(spark, self._target, self._table, self._columns)
+        return compared_frame(spark, self._target, self._table, self._compared)
+
+
+def _is_of_lake(table: ReadableTable, column: str) -> bool:
+    """Whether a column is the lake's own: a source can have columns of the same names, and numbers them."""
+    return column == KEY or (column in _ADDED and column not in table.numbered)
 
 
 def _family(kind: pa.DataType) -> Family:

@@ -7,7 +7,6 @@ The texts are those of ``pipeline.compare.portable``, which databases compute in
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final, NamedTuple
 
@@ -15,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ggshell.connectors.lake.extra_columns import CURRENT, DELETED
-from ggshell.pipeline.compare.portable import FLOAT_LIMIT, FLOAT_SCALE, Family
+from ggshell.pipeline.compare.portable import EXACT_FLOATS, FLOAT_LIMIT, FLOAT_SCALE, Family
 from ggshell.query.values import texts
 
-_LIMIT: Final = Decimal(FLOAT_LIMIT)
 _STEP: Final = Decimal(1).scaleb(-FLOAT_SCALE)
 _DIGITS: Final = Context(prec=len(FLOAT_LIMIT) + FLOAT_SCALE + 1)
 _ZEROS: Final = r"\.?0+$"
@@ -31,9 +29,16 @@ class ComparedColumn(NamedTuple):
     family: Family
 
 
-def compared_schema(columns: Sequence[ComparedColumn]) -> pa.Schema:
+class Compared(NamedTuple):
+    """What is compared of a table. ``marks``: the columns that mark rows as deleted or as former versions."""
+
+    columns: tuple[ComparedColumn, ...]
+    marks: tuple[str, ...] = ()
+
+
+def compared_schema(compared: Compared) -> pa.Schema:
     """The columns of ``compared_rows``."""
-    kinds = [pa.binary() if each.family is Family.BYTES else pa.string() for each in columns]
+    kinds = [pa.binary() if each.family is Family.BYTES else pa.string() for each in compared.columns]
     return pa.schema([pa.field(place_name(number), kind) for number, kind in enumerate(kinds)])
 
 
@@ -42,14 +47,14 @@ def place_name(number: int) -> str:
     return f"c{number}"
 
 
-def compared_rows(rows: pa.RecordBatch, columns: Sequence[ComparedColumn]) -> pa.RecordBatch:
+def compared_rows(rows: pa.RecordBatch, compared: Compared) -> pa.RecordBatch:
     """The present rows of a batch, without those that are marked as deleted and former versions."""
-    if DELETED in rows.schema.names:
+    if DELETED in compared.marks:
         rows = rows.filter(pc.invert(pc.fill_null(rows.column(DELETED), False)))
-    if CURRENT in rows.schema.names:
+    if CURRENT in compared.marks:
         rows = rows.filter(pc.fill_null(rows.column(CURRENT), True))
-    arrays = [_text(rows.column(each.name), each.family) for each in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=compared_schema(columns))
+    arrays = [_text(rows.column(each.name), each.family) for each in compared.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=compared_schema(compared))
 
 
 def _text(values: pa.Array, family: Family) -> pa.Array:
@@ -92,15 +97,13 @@ def _floats(values: pa.Array) -> list[float | None]:
 
 
 def _float_text(value: float) -> str:
+    if math.isnan(value) or abs(value) >= 1e35:
+        return f"-{FLOAT_LIMIT}" if value < 0 else FLOAT_LIMIT
+    if abs(value) >= EXACT_FLOATS:
+        return str(int(value))
     text = repr(value)
-    if "e" in text or not math.isfinite(value):
-        return _limited(value)
-    text = text.removesuffix(".0")
-    return "0" if text == "-0" else text
-
-
-def _limited(value: float) -> str:
-    """A very small or very large number as PostgreSQL orders them: NaN is above infinity."""
-    number = _LIMIT if math.isnan(value) else max(min(Decimal(repr(value)), _LIMIT), _LIMIT.copy_negate())
-    rounded = number.quantize(_STEP, ROUND_HALF_UP, _DIGITS)
-    return "0" if not rounded else f"{rounded.normalize(_DIGITS):f}"
+    if "e" not in text:
+        text = text.removesuffix(".0")
+        return "0" if text == "-0" else text
+    rounded = Decimal(text).quantize(_STEP, ROUND_HALF_UP, _DIGITS)
+    return f"{rounded.normalize(_DIGITS):f}" if rounded else "0"

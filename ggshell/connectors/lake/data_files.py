@@ -6,6 +6,7 @@ The list is made where the library of the format is. Reading the files takes onl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ggshell.errors import GgsError, StoreError
 from ggshell.object_stores import open_place
 
 FIELD_ID = b"PARQUET:field_id"
@@ -35,13 +37,14 @@ class ReadableTable(NamedTuple):
     """A version of a table.
 
     ``field_ids``: the identities by which the files name its columns; empty: by their names. ``key``: the columns that identify
-    a row at the source; empty if the table does not record them.
+    a row at the source, and ``numbered``: the columns that the source has numbered; empty if the table does not record them.
     """
 
     schema: pa.Schema
     files: tuple[ReadableFile, ...]
     field_ids: tuple[int, ...] = ()
     key: tuple[str, ...] = ()
+    numbered: frozenset[str] = frozenset()
 
     def batches(self, file: ReadableFile) -> Iterator[pa.RecordBatch]:
         """The rows of one of the files, in the table's columns. Raises ConnectionLostError."""
@@ -69,11 +72,27 @@ class ReadableTable(NamedTuple):
         return pa.table(columns, schema=self.schema)
 
 
+@contextmanager
+def unreadable_files(place: str) -> Iterator[None]:
+    """Convert the errors of libraries, which raise what they like for a damaged file: StoreError with the place."""
+    try:
+        yield
+    except GgsError:
+        raise
+    except FileNotFoundError as error:
+        raise StoreError(f"{place} is missing", hint="restore it") from error
+    except Exception as error:
+        raise StoreError(f"{place} cannot be read: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
+
+
 def columns_by_id(schema: pa.Schema) -> dict[int, str]:
     """The names of a file's columns by their identity."""
     return {int((field.metadata or {})[FIELD_ID]): field.name for field in schema if FIELD_ID in (field.metadata or {})}
 
 
 def _constant(text: str | None, kind: pa.DataType, rows: int) -> pa.ChunkedArray:
-    value = pa.nulls(rows, kind) if text is None else pa.repeat(pa.scalar(text, pa.string()), rows).cast(kind)
-    return pa.chunked_array([value])
+    if text is None:
+        return pa.chunked_array([pa.nulls(rows, kind)])
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        text = f"{text}Z"  # Delta writes such values in UTC, without the zone.
+    return pa.chunked_array([pa.repeat(pa.scalar(text, pa.string()).cast(kind), rows)])

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ggshell.connectors.lake.credentials import group_environment
+from ggshell.connectors.lake.credentials import applied, group_environment
+from ggshell.connectors.lake.data_files import unreadable_files
+from ggshell.connectors.lake.outages import errors_by_cause
+from ggshell.connectors.lake.readable import require_lake
 from ggshell.connectors.lake.target import LakeTarget, lake_target
 from ggshell.connectors.logged_in import Credentials, LoggedIn
 from ggshell.errors import StateError
@@ -26,6 +29,8 @@ class LakeLogin(LoggedIn):
         super().__init__(connector, target.text, "lake", target.location)
         self._target = target
         self._environment = group_environment(home, _delivering_group(home, target), target)
+        with applied(self._environment), unreadable_files(f"lake {target.location}"), errors_by_cause(target):
+            require_lake(target)
 
     def __str__(self) -> str:
         return self.conninfo
@@ -39,13 +44,11 @@ class LakeLogin(LoggedIn):
     def comparison(self, engine: Callable[[], QueryEngine]) -> LakeComparison:
         from ggshell.connectors.lake.compare_side import LakeComparison
 
-        found = LakeComparison(self._target, self._environment, engine())
-        found.require_lake()
-        return found
+        return LakeComparison(self._target, self._environment, engine())
 
 
 def log_in(connector: Connector, given: Credentials, home: Path) -> LakeLogin:
-    """The lake of a location. Raises ParameterError, NotFoundError; nothing is read yet."""
+    """The lake of a location. Raises ParameterError, NotFoundError, StoreError, ConnectionLostError."""
     found = Home(home)
     return LakeLogin(connector, found, lake_target(found, given.names_kind))
 

@@ -12,7 +12,7 @@ A frame reads the version that is current when it is planned.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,8 @@ from pyspark.sql import datasource as spark
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ggshell.connectors.lake.compared_rows import ComparedColumn, compared_rows, compared_schema
-from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
+from ggshell.connectors.lake.compared_rows import Compared, ComparedColumn, compared_rows, compared_schema
+from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable, unreadable_files
 from ggshell.connectors.lake.readable import readable_table
 from ggshell.connectors.lake.target import LakeTarget, lake_target
 from ggshell.errors import UsageError
@@ -55,7 +55,7 @@ class LakeSource(spark.DataSource):
 
     def schema(self) -> StructType:
         compared = _compared(self.options)
-        return from_arrow_schema(compared_schema(compared) if compared else _table(self.options).schema)
+        return from_arrow_schema(_table(self.options).schema if compared is None else compared_schema(compared))
 
     def reader(self, schema: StructType) -> LakeReader:
         return LakeReader(_table(self.options), _compared(self.options))
@@ -64,9 +64,9 @@ class LakeSource(spark.DataSource):
 class LakeReader(spark.DataSourceReader):
     """Reads one version of a table, a data file per task. ``compared``: the columns as COMPARE takes them; none: unchanged."""
 
-    def __init__(self, table: ReadableTable, compared: Sequence[ComparedColumn] = ()) -> None:
+    def __init__(self, table: ReadableTable, compared: Compared | None = None) -> None:
         self._files = table.files
-        self._compared = tuple(compared)
+        self._compared = compared
         # Spark refuses other Arrow types within maps and lists, such as large strings.
         schema = to_arrow_schema(from_arrow_schema(table.schema), timezone="UTC")
         self._schema = schema.serialize().to_pybytes()
@@ -80,7 +80,8 @@ class LakeReader(spark.DataSourceReader):
             return
         schema = pa.ipc.read_schema(pa.py_buffer(self._schema))
         batches = ReadableTable(schema, (), self._field_ids).batches(ReadableFile(*partition.value))
-        yield from (compared_rows(each, self._compared) for each in batches) if self._compared else batches
+        with unreadable_files(partition.value[0]):
+            yield from batches if self._compared is None else (compared_rows(each, self._compared) for each in batches)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -98,16 +99,17 @@ def register_lakes(session: Any) -> None:
     session.dataSource.register(LakeSource)
 
 
-def compared_frame(
-    session: SparkSession, target: LakeTarget, table: TableName, columns: Sequence[ComparedColumn]
-) -> DataFrame:
+def compared_frame(session: SparkSession, target: LakeTarget, table: TableName, compared: Compared) -> DataFrame:
     """A table of a lake as COMPARE takes it, after ``register_lakes``."""
-    reader = session.read.format(NAME).option("table", str(table)).option("compared", json.dumps(columns))
+    reader = session.read.format(NAME).option("table", str(table)).option("compared", json.dumps(compared))
     return reader.load(target.text)
 
 
-def _compared(options: Any) -> list[ComparedColumn]:
-    return [ComparedColumn(name, Family(family)) for name, family in read_json(options.get("compared", "[]"))]
+def _compared(options: Any) -> Compared | None:
+    if "compared" not in options:
+        return None
+    columns, marks = read_json(options["compared"])
+    return Compared(tuple(ComparedColumn(name, Family(family)) for name, family in columns), tuple(marks))
 
 
 def _table(options: Any) -> ReadableTable:

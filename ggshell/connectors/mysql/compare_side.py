@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from ggshell.connectors.mysql.catalog import named_tables
 from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, INTEGERS
@@ -13,10 +13,12 @@ from ggshell.connectors.mysql.repair import Repaired, script
 from ggshell.connectors.mysql.session import connect, execute, quote_name
 from ggshell.connectors.mysql.statements import quote_table
 from ggshell.connectors.mysql.target_tables import target_table
-from ggshell.errors import GgsError, NotFoundError
+from ggshell.errors import NO_TABLE, GgsError, NotFoundError
 from ggshell.pipeline.compare.portable import (
     DIGESTED,
+    EXACT_FLOATS,
     FLOAT_LIMIT,
+    FLOAT_PART,
     FLOAT_SCALE,
     HASH_DIGITS,
     Family,
@@ -85,6 +87,7 @@ class MysqlColumns:
     """What is compared of a table: the columns with stored values, and those that identify a row."""
 
     columns: tuple[MysqlColumn, ...]
+    key_is_complete: ClassVar[bool] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,7 +121,7 @@ class MysqlComparison(NamedTuple):
     def columns(self, table: TableName) -> MysqlColumns:
         rows = execute(self.connection, _COLUMNS, [*table])
         if not rows:
-            raise NotFoundError(f"table {table} does not exist", code="GGS-00211", hint="check the name and its case")
+            raise NotFoundError(f"table {table} does not exist", code=NO_TABLE, hint="check the name and its case")
         return MysqlColumns(tuple(column for column in (MysqlColumn(*row) for row in rows) if not column.expression))
 
     def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> PortableSide:
@@ -180,8 +183,7 @@ def _text(column: MysqlColumn, family: Family) -> str:
         case Family.DECIMAL:
             return _trimmed(f"CAST({name} AS CHAR)", whole=column.kind in INTEGERS or ",0)" in column.type)
         case Family.FLOAT:
-            number = f"CAST(CAST({name} + 0e0 AS CHAR) AS DECIMAL(65,{FLOAT_SCALE}))"
-            return _trimmed(f"CAST(LEAST(GREATEST({number}, -{FLOAT_LIMIT}), {FLOAT_LIMIT}) AS CHAR)", whole=False)
+            return _float_text(f"({name} + 0e0)")
         case Family.BITS | Family.SOURCE_TEXT if column.family is Family.BITS:
             return f"LPAD(BIN({name}), {column.type.partition('(')[2].rstrip(')')}, '0')"
         case Family.BYTES:
@@ -198,6 +200,18 @@ def _text(column: MysqlColumn, family: Family) -> str:
             return f"IF({name} IS NULL, NULL, COALESCE({_digits(name)}, '{_TOO_LONG}'))"
         case _:
             return f"CONVERT({name} USING utf8mb4)"
+
+
+def _float_text(value: str) -> str:
+    """The text of a floating-point number; NULL for NULL."""
+    high = f"TRUNCATE({value} / {FLOAT_PART}e0, 0)"
+    low = f"({value} - {high} * {FLOAT_PART}e0)"
+    exact = f"CAST(CAST({high} AS SIGNED) AS DECIMAL(65,0)) * {FLOAT_PART} + CAST({low} AS SIGNED)"
+    return (
+        f"CASE WHEN ABS({value}) >= 1e35 THEN CONCAT(IF({value} < 0, '-', ''), '{FLOAT_LIMIT}')"
+        f" WHEN ABS({value}) >= {EXACT_FLOATS} THEN CAST({exact} AS CHAR)"
+        f" ELSE {_trimmed(f'CAST(CAST(CAST({value} AS CHAR) AS DECIMAL(65,{FLOAT_SCALE})) AS CHAR)', whole=False)} END"
+    )
 
 
 def _trimmed(text: str, *, whole: bool) -> str:

@@ -18,7 +18,7 @@ from ggshell.connectors.postgres.describe import resolve, table_id
 from ggshell.connectors.postgres.portable_side import portable_side
 from ggshell.connectors.postgres.repair import script
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import NotFoundError
+from ggshell.errors import NO_TABLE, NotFoundError
 from ggshell.pipeline.compare.drill import TableSide
 from ggshell.pipeline.compare.portable import common
 from ggshell.pipeline.compare.table_side import SideExpressions, SqlTableSide
@@ -55,9 +55,7 @@ class PostgresComparison(NamedTuple):
         """The columns of a table, without generated ones."""
         relation = table_id(self.connection, table)
         if relation is None:
-            raise NotFoundError(
-                f"table {table} does not exist", code="GGS-00211", hint="check schema, spelling and case"
-            )
+            raise NotFoundError(f"table {table} does not exist", code=NO_TABLE, hint="check schema, spelling and case")
         columns = (ComparedColumn(*row) for row in execute(self.connection, _COLUMNS, [relation]))
         return PostgresColumns(tuple(column for column in columns if not column.is_generated))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from ggshell.pipeline.compare.portable import Family
 
@@ -54,6 +54,7 @@ class PostgresColumns:
     """What is compared of a table: the columns with stored values, and those that identify a row (none: all do)."""
 
     columns: tuple[ComparedColumn, ...]
+    key_is_complete: ClassVar[bool] = True
 
     @property
     def key(self) -> tuple[ComparedColumn, ...]:

@@ -9,7 +9,9 @@ from ggshell.connectors.postgres.compare_connection import CompareConnection
 from ggshell.connectors.postgres.compared_columns import ComparedColumn, family_of
 from ggshell.pipeline.compare.portable import (
     DIGESTED,
+    EXACT_FLOATS,
     FLOAT_LIMIT,
+    FLOAT_PART,
     FLOAT_SCALE,
     HASH_DIGITS,
     Family,
@@ -55,9 +57,7 @@ def _text(column: ComparedColumn, family: Family) -> str:
         case Family.DECIMAL:
             return f"trim_scale({name}::numeric)::text"
         case Family.FLOAT:
-            number = f"round({name}::float8::text::numeric, {FLOAT_SCALE})"
-            limited = f"trim_scale(least(greatest({number}, -{FLOAT_LIMIT}), {FLOAT_LIMIT}))::text"
-            return f"CASE WHEN {name} IS NOT NULL THEN {limited} END"
+            return _float_text(f"{name}::float8")
         case Family.BYTES:
             return f"encode({name}, 'hex')"
         case Family.DATE:
@@ -78,6 +78,17 @@ def _text(column: ComparedColumn, family: Family) -> str:
             return f"{name}::text"
 
 
+def _float_text(value: str) -> str:
+    """The text of a floating-point number; NULL for NULL."""
+    high = f"trunc({value} / {FLOAT_PART}::float8)"
+    low = f"({value} - {high} * {FLOAT_PART}::float8)"
+    return (
+        f"CASE WHEN abs({value}) >= 1e35 THEN CASE WHEN {value} < 0 THEN '-' ELSE '' END || '{FLOAT_LIMIT}'"
+        f" WHEN abs({value}) >= {EXACT_FLOATS} THEN ({high}::bigint::numeric * {FLOAT_PART} + {low}::bigint::numeric)::text"
+        f" ELSE trim_scale(round({value}::text::numeric, {FLOAT_SCALE}))::text END"
+    )
+
+
 def _moment(value: str, text: str) -> str:
     """The text of a date or a time. ``to_char`` would return NULL for infinity, and years BC as years AD."""
     return f"CASE WHEN isfinite({value}) AND extract(year FROM {value}) > 0 THEN {text} ELSE ({value})::text END"
@@ -87,7 +98,7 @@ class _Dialect(CompareConnection):
     def row(self, columns: Sequence[PortableColumn]) -> str:
         parts = [each.digest or f"char_length({each.text}) || ':' || {each.text}" for each in columns]
         parts = [f"coalesce({part}, '~')" for part in parts]
-        return f"concat({', '.join(parts)})"
+        return f"array_to_string(ARRAY[{', '.join(parts)}], '')"
 
     def hash(self, text: str) -> str:
         return f"('x0' || substr(md5({text}), 1, {HASH_DIGITS}))::bit(64)::bigint"

@@ -179,7 +179,8 @@ def differences(source: Mapping[Key, Values], target: Mapping[Key, Values]) -> l
 # flight.
 
 
-BATCH = 1000
+BATCH: Final = 1000
+"""The rows that are read again at once, with the usual size of ranges."""
 
 
 def confirmed(
@@ -206,8 +207,9 @@ def _compare_again(pair: Pair, found: Sequence[Difference]) -> list[Difference]:
     """Return the rows that still differ, as they are now."""
     # Read the source before the target, so that a row that arrives in between is not a difference.
     again: list[Difference] = []
-    for first in range(0, len(found), BATCH):
-        keys = [each.key for each in found[first : first + BATCH]]
+    batch = BATCH * max(1, pair.range_rows // RANGE_ROWS // 5)
+    for first in range(0, len(found), batch):
+        keys = [each.key for each in found[first : first + batch]]
         source = pair.source.rows_of(keys)
         target = pair.target.rows_of(keys)
         wanted = set(keys)

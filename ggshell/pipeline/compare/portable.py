@@ -18,7 +18,11 @@ HASH_DIGITS: Final = 15
 """The hexadecimal digits of a hash that are used. So it is a positive number of 64 bits."""
 FLOAT_SCALE: Final = 30
 FLOAT_LIMIT: Final = "9" * 35
-"""Floating-point numbers are compared as decimal numbers with so many places, up to this size."""
+"""Floating-point numbers are compared as decimal numbers with so many places, up to this size. NaN counts as the largest."""
+EXACT_FLOATS: Final = 1 << 53
+"""From here on, floating-point numbers are integers. Databases give them different texts, so their exact value is compared."""
+FLOAT_PART: Final = 1 << 60
+"""Such a number is computed from its quotient by this one and the remainder, which are exact and fit into 64 bits."""
 
 
 class Family(StrEnum):

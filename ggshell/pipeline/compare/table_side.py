@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from ggshell.pipeline.compare.drill import RANGE_ROWS, Key, KeyRange, RangeSum, Values
+
+KEYS: Final = 1000
+KEYS_SHARE: Final = 100
+"""How many keys a query names at least, and the share of a range: where each query reads the whole table, more."""
 
 
 class SideConnection(Protocol):
@@ -117,8 +121,14 @@ class SqlTableSide:
     def rows_of(self, keys: Iterable[Key]) -> dict[Key, Values]:
         """The rows with some keys."""
         wanted = list(dict.fromkeys(key[: len(self._sql.key)] for key in keys))
-        if not wanted:
-            return {}
+        step = max(KEYS, self.range_rows // KEYS_SHARE)
+        return {
+            key: row
+            for first in range(0, len(wanted), step)
+            for key, row in self._rows_of(wanted[first : first + step]).items()
+        }
+
+    def _rows_of(self, wanted: Sequence[Key]) -> dict[Key, Values]:
         marks = ", ".join(f"({self._sql.marks})" for _ in wanted)
         where = f" WHERE ({', '.join(self._sql.key)}) IN ({marks})"
         return self._rows(where, [text for key in wanted for text in key])

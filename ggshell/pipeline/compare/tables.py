@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
-from ggshell.errors import ConnectionLostError, DatabaseError, NotFoundError
+from ggshell.errors import NO_TABLE, ConnectionLostError, DatabaseError, GgsError, NotFoundError, StateError
 from ggshell.pipeline.compare.drill import Difference, Pair, TableSide, confirmed, walk
 from ggshell.pipeline.compare.portable import Family
 from ggshell.types import TableName, split_name
@@ -26,6 +26,11 @@ class ComparedColumns(Protocol):
     def key_names(self) -> tuple[str, ...]: ...
 
     @property
+    def key_is_complete(self) -> bool:
+        """Whether every row certainly has a value in each column of the key."""
+        ...
+
+    @property
     def families(self) -> Mapping[str, Family]:
         """The families of the columns by name, for a comparison with another kind of database."""
         ...
@@ -34,6 +39,7 @@ class ComparedColumns(Protocol):
 class _NoColumns(NamedTuple):
     names: tuple[str, ...] = ()
     key_names: tuple[str, ...] = ()
+    key_is_complete: bool = True
     families: Mapping[str, Family] = MappingProxyType({})
 
 
@@ -152,9 +158,9 @@ def compare_tables(
         try:
             on_progress(CompareProgress(source))
             yield _compared(databases, source, target, _Recheck(lag, wait, most), on_progress)
-        except ConnectionLostError:
+        except (ConnectionLostError, StateError):
             raise
-        except DatabaseError as error:  # of this table; the others are still compared
+        except GgsError as error:  # of this table; the others are still compared
             yield ComparedTable(source, target, problem=error.message)
 
 
@@ -175,36 +181,49 @@ def _compared(
 ) -> ComparedTable:
     try:
         columns = databases[0].columns(source), databases[1].columns(target)
-    except NotFoundError:
+    except NotFoundError as error:
+        if error.code != NO_TABLE:
+            raise
         return ComparedTable(source, target, problem=f"there is no table {target} in the target")
     lacking = [name for name in columns[0].names if name not in columns[1].names]
     if lacking:
         return ComparedTable(source, target, problem=f"the target has no column {', '.join(lacking)}")
-    there = databases[1].side(target, *columns)
-    if columns[0].key_names != columns[1].key_names and (nowhere := there.without_key()):
-        names = ", ".join(columns[0].key_names)
-        text = f"{nowhere:,} rows of the target have no value in the source's key ({names})"
-        return ComparedTable(source, target, columns[0], problem=text)
-    pair = Pair(databases[0].side(source, *columns), there)
+    pair = Pair(databases[0].side(source, *columns), databases[1].side(target, *columns))
     try:
-        rows, lasting, whole = _walked(pair, source, recheck, on_progress)
+        rows, lasting, whole = _walked(pair, source, recheck, on_progress, lambda: _require_keys(pair, *columns))
     finally:
         pair.close()
     return ComparedTable(source, target, columns[0], *rows, tuple(lasting), whole=whole)
 
 
+def _require_keys(pair: Pair, mine: ComparedColumns, theirs: ComparedColumns) -> None:
+    """Raise DatabaseError if the source's key does not identify every row. Equal tables are equal without it."""
+    names = ", ".join(mine.key_names)
+    if not mine.key_is_complete and (nowhere := pair.source.without_key()):
+        raise DatabaseError(f"{nowhere:,} rows of the source have no value in its key ({names})")
+    same = mine.key_names == theirs.key_names
+    if not (same and theirs.key_is_complete) and (nowhere := pair.target.without_key()):
+        raise DatabaseError(f"{nowhere:,} rows of the target have no value in the source's key ({names})")
+
+
 def _walked(
-    pair: Pair, table: TableName, recheck: _Recheck, on_progress: OnProgress
+    pair: Pair,
+    table: TableName,
+    recheck: _Recheck,
+    on_progress: OnProgress,
+    require_keys: Callable[[], None],
 ) -> tuple[tuple[int, int], list[Difference], bool]:
     """The number of rows on both sides, the differences that remain after the lag, and whether all rows were compared.
 
-    Differences are checked again during the walk, so that any number of rows in flight does not end it.
+    Differences are checked again during the walk, so that any number of rows in flight does not end it. ``require_keys`` is
+    called when the rows have to be identified.
     """
     rows, about = (0, 0), 0
     lasting, open_ = list[Difference](), list[Difference]()
 
     def divided(found: int) -> None:
         nonlocal about
+        require_keys()
         about = found
         on_progress(CompareProgress(table, 0, about))
 

@@ -23,7 +23,7 @@ from ggshell.connectors.mysql.session import connect as connect_mariadb
 from ggshell.connectors.postgres.compare_side import PostgresComparison
 from ggshell.connectors.postgres.session import connect
 from ggshell.errors import StateError
-from ggshell.parameters.lake_tables import Deletes, LakeLayouts, TableLayout
+from ggshell.parameters.lake_tables import Deletes, LakeLayouts, PartitionField, TableLayout
 from ggshell.pipeline.compare import drill
 from ggshell.pipeline.compare.tables import ComparedTable, compare_tables
 from ggshell.query.engines import Engines
@@ -231,6 +231,112 @@ def test_a_lake_can_be_compared_with_itself_and_a_missing_table_is_named(lake: L
         pairs = [(ITEMS.name, TableName("hr", "nowhere"))]
         (found,) = compare_tables(databases, pairs, 0, lambda _: False)
         assert found.problem == "there is no table hr.nowhere in the target"
+
+
+@pytest.mark.parametrize("lake", [TableForm.PARQUET], indirect=True)
+def test_floating_point_numbers_have_the_same_text_on_every_side(
+    lake: Lake, engines: list[Engines], database: psycopg.Connection[Any], mariadb: str
+) -> None:
+    """PostgreSQL and MariaDB give different texts to some integers above 2 ** 53."""
+    numbers = random.Random(7)
+    values = [
+        sign * numbers.uniform(1, 10) * 10.0**power for power in range(-12, 36) for sign in (1, -1) for _ in range(6)
+    ]
+    values += [1e23, 5e22, 2.620136414624388e17, 9007199254740992.0, 9007199254740993.0, -0.0, 5e-324, 1e35, -1e300]
+    definition = TableDefinition(KINDS, (Column("id", "integer", 23), Column("x", "double precision", 701)), (0,))
+    deliver(lake, definition, [[str(number), repr(value)] for number, value in enumerate(values)])
+    database.execute("CREATE TABLE hr.kinds (id int PRIMARY KEY, x double precision)")
+    with closing(connect_mariadb(mariadb)) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE kinds (id int PRIMARY KEY, x double)")
+        for number, value in enumerate(values):
+            database.execute("INSERT INTO hr.kinds VALUES (%s, %s)", [number, value])
+            cursor.execute("INSERT INTO kinds VALUES (%s, %s)", (number, value))
+        connection.commit()
+        here, there = PostgresComparison(database), MysqlComparison(connection, mariadb)
+        (table,) = there.tables("*.kinds")
+        lakes = side(lake, engines[0])
+        for databases, pair in (
+            ((here, lakes), (KINDS, KINDS)),
+            ((there, lakes), (table, KINDS)),
+            ((here, there), (KINDS, table)),
+        ):
+            (found,) = compare_tables(databases, [pair], 0, lambda _: False)
+            assert (found.problem, found.source_rows, found.differences) == ("", len(values), ())
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_a_table_of_300_columns_is_compared(
+    lake: Lake, engines: list[Engines], database: psycopg.Connection[Any]
+) -> None:
+    names = [f"c{number}" for number in range(300)]
+    database.execute(f"CREATE TABLE hr.kinds ({', '.join(f'{name} int' for name in names)}, PRIMARY KEY (c0))")
+    database.execute(f"INSERT INTO hr.kinds VALUES ({', '.join('7' for _ in names)})")
+    definition = TableDefinition(KINDS, tuple(Column(name, "integer", 23) for name in names), (0,))
+    deliver(lake, definition, [["7"] * 299 + ["8"]])
+    found = compared(PostgresComparison(database), lake, engines[:1], KINDS)
+    assert keys(found) == {"7": "changed"}
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_rows_whose_key_the_lakes_cannot_hold_are_not_taken_for_equal(lake: Lake, engines: list[Engines]) -> None:
+    columns = (Column("at", "timestamp without time zone", 1114), Column("v", "text", 25))
+    first, second = (TableDefinition(TableName("hr", name), columns, (0,)) for name in ("first", "second"))
+    deliver(lake, first, [["infinity", "b"]])
+    begin = lake.end
+    rows = [Row(second, IoType.INSERT, image("infinity", "other"))]
+    Deliveries(lake).batch(1, begin, lake.write(rows))
+    databases = side(lake, engines[0]), side(lake, engines[0])
+    (found,) = compare_tables(databases, [(first.name, second.name)], 0, lambda _: False)
+    assert found.problem == "1 rows of the source have no value in its key (at)"
+
+
+@pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+def test_a_table_partitioned_by_a_time_with_zone_is_compared(
+    lake: Lake, engines: list[Engines], database: psycopg.Connection[Any]
+) -> None:
+    database.execute("CREATE TABLE hr.kinds (id int PRIMARY KEY, at timestamptz)")
+    database.execute("INSERT INTO hr.kinds VALUES (1, '2026-01-01 02:00+02'), (2, NULL), (3, '2026-01-01')")
+    columns = (Column("id", "integer", 23), Column("at", "timestamp with time zone", 1184))
+    delivery = Deliveries(lake)
+    delivery.layouts = LakeLayouts((("hr.*", TableLayout(partition=(PartitionField("at"),))),))
+    definition = TableDefinition(KINDS, columns, (0,))
+    rows = [["1", "2026-01-01 00:00:00+00"], ["2", None], ["3", "2026-01-01 12:30:00.5+00"]]
+    delivery.batch(0, BEGIN, lake.write([Row(definition, IoType.INSERT, image(*row)) for row in rows]))
+    assert keys(compared(PostgresComparison(database), lake, engines, KINDS)) == {"3": "changed"}
+
+
+@pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)
+def test_a_table_that_cannot_be_read_is_reported_and_the_others_are_compared(
+    lake: Lake, engines: list[Engines], database: psycopg.Connection[Any]
+) -> None:
+    for name in ("items", "more"):
+        database.execute(f"CREATE TABLE hr.{name} (id bigint PRIMARY KEY, name text, pay numeric(8,2))")
+    deliver(lake, ITEMS, [["1", "Ada", "1.00"]])
+    begin, more = lake.end, ITEMS._replace(name=TableName("hr", "more"))
+    Deliveries(lake).batch(1, begin, lake.write([Row(more, IoType.INSERT, image("1", "Ada", "1.00"))]))
+    (file,) = (lake.folder / "current" / "hr.items").rglob("*.parquet")
+    file.write_bytes(b"PAR1 damaged")
+    lake.is_whole = False
+    for engine in engines:
+        databases = PostgresComparison(database), side(lake, engine)
+        pairs = [(name, name) for name in databases[0].tables("hr.*")]
+        found = {each.source.name: each for each in compare_tables(databases, pairs, 0, lambda _: False)}
+        assert f"{file.name} cannot be read: " in found["items"].problem
+        assert keys(found["more"]) == {"1": "extra"}
+
+
+@pytest.mark.parametrize("lake", list(TableForm), indirect=True)
+def test_columns_of_the_source_named_like_those_of_a_lake_are_compared(
+    lake: Lake, engines: list[Engines], database: psycopg.Connection[Any]
+) -> None:
+    database.execute("CREATE TABLE hr.kinds (id int PRIMARY KEY, _deleted boolean, _current text)")
+    database.execute("INSERT INTO hr.kinds VALUES (1, true, 'no'), (2, false, 'yes')")
+    kinds = {"id": "integer", "_deleted": "boolean", "_current": "text"}
+    columns = tuple(Column(name, kind, number=number) for number, (name, kind) in enumerate(kinds.items(), 65537))
+    deliver(lake, TableDefinition(KINDS, columns, (0,)), [["1", "t", "no"], ["2", "f", "no"]])
+    found = compared(PostgresComparison(database), lake, engines, KINDS)
+    assert (found.source_rows, found.target_rows, keys(found)) == (2, 2, {"2": "changed"})
+    assert compared(side(lake, engines[0]), lake, engines[:1], KINDS).differences == ()
 
 
 @pytest.mark.parametrize("lake", [TableForm.DELTA], indirect=True)

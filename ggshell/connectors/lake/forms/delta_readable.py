@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote
-
 import numpy as np
 
 from ggshell.connectors.lake.data_files import ReadableFile, ReadableTable
 from ggshell.connectors.lake.forms.delta_rows import Vectors
 from ggshell.connectors.lake.forms.delta_state import table_location, table_state
 from ggshell.connectors.lake.forms.source_record import source_record
-from ggshell.connectors.lake.store import LakeStore
-from ggshell.errors import NotFoundError
-from ggshell.object_stores import is_elsewhere
+from ggshell.errors import NO_TABLE, NotFoundError
 from ggshell.types import TableName
 
 
@@ -21,16 +17,11 @@ def delta_table(lake: str, name: TableName | None) -> ReadableTable:
     location = table_location(lake, name)
     state = table_state(location)
     if state is None:
-        raise NotFoundError(f"{location} is not a Delta table")
+        raise NotFoundError(f"{location} is not a Delta table", code=NO_TABLE)
     vectors = Vectors(state)
     files = []
     for file in state.files.values():
         deleted = np.asarray(vectors.of(file).to_array(), "<i8").tobytes() if file.vector is not None else b""
         files.append(ReadableFile(f"{location}/{file.file}", deleted, dict(file.partition), file.size))
-    return ReadableTable(state.schema, tuple(files), key=source_record(state.configuration).key_names)
-
-
-def delta_names(lake: str) -> list[TableName]:
-    """The tables of a lake, without its log."""
-    names = LakeStore(lake).names("current")
-    return [TableName.parse(unquote(name.replace("=", "%")) if is_elsewhere(lake) else name) for name in names]
+    said = source_record(state.configuration)
+    return ReadableTable(state.schema, tuple(files), (), said.key_names, frozenset(said.numbers))

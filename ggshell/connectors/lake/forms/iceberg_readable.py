@@ -11,7 +11,7 @@ from ggshell.connectors.lake.forms.iceberg_files import TableFiles
 from ggshell.connectors.lake.forms.iceberg_snapshot import Snapshots
 from ggshell.connectors.lake.forms.source_record import source_record
 from ggshell.connectors.lake.target import LakeTarget
-from ggshell.errors import NotFoundError
+from ggshell.errors import NO_TABLE, NotFoundError
 from ggshell.types import TableName
 
 
@@ -20,15 +20,16 @@ def iceberg_table(target: LakeTarget, name: TableName | None) -> ReadableTable:
     try:
         table = catalog_of(target).load_table(LOG if name is None else (name.owner, name.name))
     except NoSuchTableError as error:
-        raise NotFoundError(f"lake {target.location} has no table {name or 'log'}") from error
+        raise NotFoundError(f"lake {target.location} has no table {name or 'log'}", code=NO_TABLE) from error
     live = Snapshots(table.io).read(table.metadata)
     files = tuple(
         ReadableFile(path, np.asarray(live.dead_of(path).to_array(), "<i8").tobytes(), size=file.file_size_in_bytes)
         for path, file in sorted(live.data.items())
     )
     ids = tuple(field.field_id for field in table.schema().fields)
-    key = source_record(table.properties).key_names
-    return ReadableTable(TableFiles(table.metadata, table.io).arrow_schema, files, ids, key)
+    said = source_record(table.properties)
+    schema = TableFiles(table.metadata, table.io).arrow_schema
+    return ReadableTable(schema, files, ids, said.key_names, frozenset(said.numbers))
 
 
 def iceberg_names(target: LakeTarget) -> list[TableName]:
