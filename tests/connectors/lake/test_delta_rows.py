@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,28 @@ def test_rows_that_change_during_a_compaction_are_marked_in_the_new_files(tables
     assert interrupted
     assert done.files > done.into == 1
     assert names(tables) == expected | {2001: "late", 5: "late"}
+
+
+def test_a_table_has_few_files_after_a_day_of_commits(tables: Tables, pytestconfig: pytest.Config) -> None:
+    """A simulated day, 4 commits an hour (``--rounds``: more) of 40 new and 60 changed rows, with a maintenance every hour."""
+    rng, most = random.Random(24), 0
+    expected = {number: f"name {number}" for number in range(2000)}
+    for _ in range(24):
+        for _ in range(4 * (pytestconfig.getoption("rounds") or 1)):
+            key = len(expected)
+            fresh, old = range(key, key + 40), rng.sample(range(key), 60)
+            tables.merge(
+                PEOPLE,
+                *(insert(id=str(number), name="new", pay="1") for number in fresh),
+                *(update(id=str(number), name=f"by {key}") for number in old),
+            )
+            expected |= dict.fromkeys(fresh, "new") | dict.fromkeys(old, f"by {key}")
+            most = max(most, len(DeltaState(place(tables)).refresh().files))
+        each = DeltaMaintenance(place(tables), DEFAULT_LAYOUT, SystemClock())
+        each.compact(128 << 20)
+        each.expire(0, 50)
+    assert len(DeltaState(place(tables)).refresh().files) <= most <= 50
+    assert names(tables) == expected
 
 
 def test_of_two_commits_of_one_version_only_the_first_counts(tables: Tables) -> None:

@@ -101,6 +101,18 @@ def test_a_wider_type_keeps_all_values(lake: Lake) -> None:
 
 
 @each_form
+def test_a_column_may_become_nullable_and_not_nullable_again(lake: Lake) -> None:
+    """Every column of a lake takes NULL, so SET NOT NULL and DROP NOT NULL change nothing there and lose nothing."""
+    changing = Changing(lake)
+    strict = ITEMS._replace(columns=(ID, LABEL._replace(nullable=False), PRICE, SIZE))
+    changing.batch(insert(strict, "1", "a", "1", "1"), insert(strict, "2", "b", "2", "2"))
+    changing.batch(insert(ITEMS, "3", None, "3", "3"), update(ITEMS, id="2", price="9"))
+    changing.batch(insert(strict, "4", "d", "4", "4"), update(strict, id="3", label="c"))
+    assert changing.rows("id", "label") == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+    assert changing.deliveries.messages == []
+
+
+@each_form
 def test_a_dropped_column_stays_and_is_null_in_new_rows(lake: Lake) -> None:
     changing = Changing(lake)
     changing.batch(insert(ITEMS, "1", "a", "1", "1"), insert(ITEMS, "2", "b", "2", "2"))
