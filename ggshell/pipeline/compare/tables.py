@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from ggshell.errors import NO_TABLE, ConnectionLostError, DatabaseError, GgsError, NotFoundError, StateError
 from ggshell.pipeline.compare.drill import Difference, Pair, TableSide, confirmed, walk
 from ggshell.pipeline.compare.portable import Family
+from ggshell.plurals import counted
 from ggshell.types import TableName, split_name
 
 MOST_DIFFERENCES = 100_000
@@ -200,10 +201,10 @@ def _require_keys(pair: Pair, mine: ComparedColumns, theirs: ComparedColumns) ->
     """Raise DatabaseError if the source's key does not identify every row. Equal tables are equal without it."""
     names = ", ".join(mine.key_names)
     if not mine.key_is_complete and (nowhere := pair.source.without_key()):
-        raise DatabaseError(f"{nowhere:,} rows of the source have no value in its key ({names})")
+        raise DatabaseError(f"{counted(nowhere, 'row')} of the source without a value in its key ({names})")
     same = mine.key_names == theirs.key_names
     if not (same and theirs.key_is_complete) and (nowhere := pair.target.without_key()):
-        raise DatabaseError(f"{nowhere:,} rows of the target have no value in the source's key ({names})")
+        raise DatabaseError(f"{counted(nowhere, 'row')} of the target without a value in the source's key ({names})")
 
 
 def _walked(

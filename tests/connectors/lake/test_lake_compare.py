@@ -287,7 +287,7 @@ def test_rows_whose_key_the_lakes_cannot_hold_are_not_taken_for_equal(lake: Lake
     Deliveries(lake).batch(1, begin, lake.write(rows))
     databases = side(lake, engines[0]), side(lake, engines[0])
     (found,) = compare_tables(databases, [(first.name, second.name)], 0, lambda _: False)
-    assert found.problem == "1 rows of the source have no value in its key (at)"
+    assert found.problem == "1 row of the source without a value in its key (at)"
 
 
 @pytest.mark.parametrize("lake", list(TableForm), indirect=True)

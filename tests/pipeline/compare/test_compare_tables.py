@@ -379,7 +379,7 @@ def test_a_target_without_the_key_may_have_duplicate_or_missing_rows(north: str,
     assert not compared((north, south), pattern="public.t")["t"].differences
     run(south, "INSERT INTO t VALUES (NULL, 'v')")
     found = compared((north, south), pattern="public.t")["t"]
-    assert found.problem == "1 rows of the target have no value in the source's key (id)"
+    assert found.problem == "1 row of the target without a value in the source's key (id)"
 
 
 def test_a_keyless_table_whose_types_have_no_order_is_compared_and_repaired(north: str, south: str) -> None:
