@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 CLIENT, SECRET, TOKEN = "lake", "zq9-secret-of-the-catalog", "token-of-the-catalog"
 
@@ -91,7 +91,7 @@ def _serve(database: str, warehouse: str) -> None:
             self.handle_request(self.rfile.read(int(self.headers["Content-Length"])))
 
         def handle_request(self, body: bytes) -> None:
-            parts = self.path.partition("?")[0].removeprefix("/v1/").split("/")
+            parts = [unquote(each) for each in self.path.partition("?")[0].removeprefix("/v1/").split("/")]
             if parts == ["oauth", "tokens"]:
                 asked = {name: values[0] for name, values in parse_qs(body.decode()).items()}
                 good = (asked.get("client_id"), asked.get("client_secret")) == (CLIENT, SECRET)
@@ -110,6 +110,11 @@ def _serve(database: str, warehouse: str) -> None:
             match (self.command, *parts):
                 case ("GET", "config"):
                     return {"defaults": {}, "overrides": {}}
+                case ("GET", "namespaces"):
+                    return {"namespaces": [list(each) for each in catalog.list_namespaces()]}
+                case ("GET", "namespaces", namespace, "tables"):
+                    found = catalog.list_tables(namespace)
+                    return {"identifiers": [{"namespace": list(each[:-1]), "name": each[-1]} for each in found]}
                 case ("POST", "namespaces"):
                     name = json.loads(body)["namespace"]
                     catalog.create_namespace_if_not_exists(tuple(name))

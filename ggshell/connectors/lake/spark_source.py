@@ -43,7 +43,7 @@ class FilePartition(spark.InputPartition):
     """A data file, for one task."""
 
     def __init__(self, file: ReadableFile) -> None:
-        super().__init__((file.location, file.deleted, dict(file.constants), file.size))
+        super().__init__((file.location, file.deleted, dict(file.constants)))
 
 
 class LakeSource(spark.DataSource):
@@ -86,7 +86,7 @@ class LakeReader(spark.DataSourceReader):
     def __getstate__(self) -> dict[str, Any]:
         return {
             **self.__dict__,
-            "_files": [(each.location, each.deleted, dict(each.constants), each.size) for each in self._files],
+            "_files": [(each.location, each.deleted, dict(each.constants)) for each in self._files],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -179,8 +179,9 @@ def differences(source: Mapping[Key, Values], target: Mapping[Key, Values]) -> l
 # flight.
 
 
-BATCH: Final = 1000
-"""The rows that are read again at once, with the usual size of ranges."""
+def keys_at_once(range_rows: int) -> int:
+    """How many rows are read again at once: more where each query reads the whole table, as the size of its ranges tells."""
+    return max(1000, range_rows // 100)
 
 
 def confirmed(
@@ -207,7 +208,7 @@ def _compare_again(pair: Pair, found: Sequence[Difference]) -> list[Difference]:
     """Return the rows that still differ, as they are now."""
     # Read the source before the target, so that a row that arrives in between is not a difference.
     again: list[Difference] = []
-    batch = BATCH * max(1, pair.range_rows // RANGE_ROWS // 5)
+    batch = keys_at_once(pair.range_rows)
     for first in range(0, len(found), batch):
         keys = [each.key for each in found[first : first + batch]]
         source = pair.source.rows_of(keys)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from ggshell.pipeline.compare.drill import RANGE_ROWS, Key, KeyRange, RangeSum, Values
-
-KEYS: Final = 1000
-KEYS_SHARE: Final = 100
-"""How many keys a query names at least, and the share of a range: where each query reads the whole table, more."""
+from ggshell.pipeline.compare.drill import RANGE_ROWS, Key, KeyRange, RangeSum, Values, keys_at_once
 
 
 class SideConnection(Protocol):
@@ -121,7 +117,7 @@ class SqlTableSide:
     def rows_of(self, keys: Iterable[Key]) -> dict[Key, Values]:
         """The rows with some keys."""
         wanted = list(dict.fromkeys(key[: len(self._sql.key)] for key in keys))
-        step = max(KEYS, self.range_rows // KEYS_SHARE)
+        step = keys_at_once(self.range_rows)
         return {
             key: row
             for first in range(0, len(wanted), step)

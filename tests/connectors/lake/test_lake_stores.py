@@ -23,6 +23,7 @@ from ggshell.clock import FakeClock
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit
 from ggshell.connectors.lake.forms import delta_state, iceberg_catalog
 from ggshell.connectors.lake.maintenance import maintain
+from ggshell.connectors.lake.readable import table_names
 from ggshell.connectors.lake.store import LakeStore
 from ggshell.connectors.lake.target import LakeTarget, TableForm, lake_target
 from ggshell.errors import ConflictError, ParameterError, StoreError
@@ -104,6 +105,7 @@ def test_a_table_with_any_name_is_delivered_to_an_object_store(lake: Lake) -> No
         begin, end = end, lake.write([row, *([key_update(table, number - 1, number + 9)] if number else [])])
         deliveries.batch(number, begin, end)
     assert sorted(stored_table(lake, str(table.name))["id"].to_pylist()) == [2, 10, 11]
+    assert table_names(lake.target) == [table.name]
 
 
 @pytest.mark.parametrize("lake", ["delta", "iceberg-rest"], indirect=True)
