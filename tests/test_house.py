@@ -148,6 +148,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "trail/columnar.py",
         "query/",
         "connectors/duckdb/statements.py",
+        "connectors/mysql/binlog/transaction_payload.py",
     ),
 }
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ggshell.demo.server_user import NOBODY, give_to_server
 from ggshell.errors import DatabaseError, NotFoundError
@@ -56,6 +56,7 @@ class MariadbServer:
     sockets: Path
     port: int
     binaries: Path
+    program: ClassVar[str] = "mariadbd"
 
     @property
     def socket(self) -> Path:
@@ -78,7 +79,12 @@ class MariadbServer:
         program = find_program("mariadb-install-db", self.binaries)
         with tempfile.TemporaryFile() as output:
             result = subprocess.run(
-                [str(program), *options], stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, **_user()
+                [str(program), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
+                **server_user(),
             )
             output.seek(0)
             text = output.read().decode(errors="replace").strip()
@@ -99,7 +105,7 @@ class MariadbServer:
             "tmpdir": str(self.data),
             **settings,
         }
-        command = [str(self.binaries / "mariadbd"), "--no-defaults", *(f"--{name}={given[name]}" for name in given)]
+        command = [str(self.binaries / self.program), "--no-defaults", *(f"--{name}={given[name]}" for name in given)]
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -107,7 +113,7 @@ class MariadbServer:
             stderr=subprocess.DEVNULL,
             cwd="/",
             start_new_session=True,
-            **_user(),
+            **server_user(),
         )
         threading.Thread(target=process.wait, daemon=True).start()  # no zombie remains after the server has ended
         self._await(process)
@@ -124,7 +130,7 @@ class MariadbServer:
             pause.wait(PAUSE_SECONDS)
         log = self.data / "server.log"
         text = log.read_text(errors="replace")[-2000:] if log.exists() else ""
-        raise DatabaseError(f"mariadbd did not start: {text}", where=str(self.data))
+        raise DatabaseError(f"{self.program} did not start: {text}", where=str(self.data))
 
     def stop(self) -> None:
         """Stop the server and wait until it has ended."""
@@ -141,10 +147,10 @@ class MariadbServer:
         pause = threading.Event()
         os.kill(pid, number)
         for _ in range(int(STOP_SECONDS / PAUSE_SECONDS)):
-            if not _lives(pid):
+            if not self._lives(pid):
                 return
             pause.wait(PAUSE_SECONDS)
-        raise DatabaseError(f"mariadbd, process {pid}, did not end within {STOP_SECONDS:.0f} seconds")
+        raise DatabaseError(f"{self.program}, process {pid}, did not end within {STOP_SECONDS:.0f} seconds")
 
     def pid(self) -> int | None:
         """The process id of the running server, or None."""
@@ -152,19 +158,18 @@ class MariadbServer:
             pid = int((self.data / "mariadb.pid").read_text())
         except (OSError, ValueError):
             return None
-        return pid if _lives(pid) else None
+        return pid if self._lives(pid) else None
+
+    def _lives(self, pid: int) -> bool:
+        """Whether a process is a server that runs; a process that has ended and was not awaited does not."""
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return False
+        return self.program.encode() in command
 
 
-def _lives(pid: int) -> bool:
-    """Whether a process is a server that runs; a process that has ended and was not awaited does not."""
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"mariadbd" in command
-
-
-def _user() -> dict[str, Any]:
+def server_user() -> dict[str, Any]:
     """The arguments of ``subprocess`` that start a program as an unprivileged user, if this process is root."""
     environment = {"PATH": "/usr/bin:/bin:/usr/sbin", "LC_ALL": "C", "TZ": "UTC", "HOME": "/nonexistent"}
     if os.geteuid() != 0:

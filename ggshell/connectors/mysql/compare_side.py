@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from ggshell.connectors.mysql.catalog import named_tables
 from ggshell.connectors.mysql.literals import BINARIES, GEOMETRIES, INTEGERS
 from ggshell.connectors.mysql.repair import Repaired, script
-from ggshell.connectors.mysql.session import connect, execute, quote_name
+from ggshell.connectors.mysql.session import connect, execute, quote_name, server_version
 from ggshell.connectors.mysql.statements import quote_table
 from ggshell.connectors.mysql.target_tables import target_table
-from ggshell.errors import NO_TABLE, GgsError, NotFoundError
+from ggshell.errors import NO_TABLE, DatabaseError, GgsError, NotFoundError
 from ggshell.pipeline.compare.portable import (
     DIGESTED,
     EXACT_FLOATS,
@@ -125,12 +125,15 @@ class MysqlComparison(NamedTuple):
         return MysqlColumns(tuple(column for column in (MysqlColumn(*row) for row in rows) if not column.expression))
 
     def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> PortableSide:
+        mariadb = server_version(self.connection).mariadb
+        if not mariadb:
+            _require_md5(self.connection)
         own = {column.name: column for column in self.columns(table).columns}
         families = {name: common(family, other.families[name]) for name, family in columns.families.items()}
         alike = isinstance(columns, MysqlColumns) and isinstance(other, MysqlColumns)
-        found = [_portable(own[name], family, alike=alike) for name, family in families.items()]
+        found = [_portable(own[name], family, alike=alike, mariadb=mariadb) for name, family in families.items()]
         rows = quote_table(table).replace("%", "%%")
-        return PortableSide(_Dialect(self.connection, self.login), rows, found, columns.key_names)
+        return PortableSide(_Dialect(self.connection, self.login, mariadb=mariadb), rows, found, columns.key_names)
 
     def time(self) -> str:
         return str(execute(self.connection, "SELECT CAST(UTC_TIMESTAMP() AS CHAR)")[0][0])
@@ -150,9 +153,25 @@ class MysqlComparison(NamedTuple):
         return Repaired(target, families, found.differences)
 
 
-def _portable(column: MysqlColumn, family: Family, *, alike: bool) -> PortableColumn:
+def _require_md5(connection: Connection[Any]) -> None:
+    """Raise DatabaseError if the server has no function MD5: MySQL 9.6 has moved it to a component."""
+    try:
+        execute(connection, "SELECT MD5('')")
+    except DatabaseError as error:
+        raise DatabaseError(
+            f"the server has no function MD5, with which rows are compared: {error.args[0]}",
+            hint="INSTALL COMPONENT 'file://component_classic_hashing' on MySQL 9.6 and newer",
+        ) from error
+
+
+def _portable(column: MysqlColumn, family: Family, *, alike: bool, mariadb: bool) -> PortableColumn:
     """``alike``: the value is compared with one of the same kind of database."""
-    text = _own_text(column) if alike and family in _OWN_TEXTS else _text(column, family)
+    if alike and family in _OWN_TEXTS:
+        text = _own_text(column)
+    elif family is Family.DOCUMENT:
+        text = _document(column, mariadb=mariadb)
+    else:
+        text = _text(column, family)
     return PortableColumn(column.name, text, family, _digest(column, family, text) if family in DIGESTED else "")
 
 
@@ -194,12 +213,21 @@ def _text(column: MysqlColumn, family: Family) -> str:
             return f"TIME_FORMAT({name}, '%%H:%%i:%%s.%%f')"
         case Family.MOMENT:
             return f"DATE_FORMAT({name}, '%%Y-%%m-%%d %%H:%%i:%%s.%%f')"
-        case Family.DOCUMENT:
-            return f"COALESCE(JSON_LOOSE({name}), CONVERT({name} USING utf8mb4))"
         case _ if column.family is Family.BYTES:
             return f"IF({name} IS NULL, NULL, COALESCE({_digits(name)}, '{_TOO_LONG}'))"
         case _:
             return f"CONVERT({name} USING utf8mb4)"
+
+
+def _document(column: MysqlColumn, *, mariadb: bool) -> str:
+    """A document in the form in which PostgreSQL prints a jsonb; a text that is not a document as it is."""
+    name = quote_name(column.name).replace("%", "%%")
+    text = f"CONVERT({name} USING utf8mb4)"
+    if mariadb:
+        return f"COALESCE(JSON_LOOSE({name}), {text})"
+    if column.family is Family.DOCUMENT:  # MySQL prints it in this form
+        return text
+    return f"IF(JSON_VALID({name}), CONVERT(CAST({name} AS JSON) USING utf8mb4), {text})"
 
 
 def _float_text(value: str) -> str:
@@ -220,9 +248,10 @@ def _trimmed(text: str, *, whole: bool) -> str:
 
 
 class _Dialect:
-    def __init__(self, connection: Connection[Any], login: str) -> None:
+    def __init__(self, connection: Connection[Any], login: str, *, mariadb: bool) -> None:
         self._connection = connection
         self._login = login
+        self._collation = "utf8mb4_nopad_bin" if mariadb else "utf8mb4_0900_bin"
 
     def ask(self, query: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
         """Run a query; binary values become hexadecimal digits."""
@@ -249,7 +278,7 @@ class _Dialect:
         if column.family is Family.INTEGER:
             return f"CAST({column.text} AS DECIMAL(20))"
         text = f"LOWER(HEX({column.text}))" if column.family is Family.BYTES else column.text
-        return f"CONVERT({text} USING utf8mb4) COLLATE utf8mb4_nopad_bin"
+        return f"CONVERT({text} USING utf8mb4) COLLATE {self._collation}"
 
     def mark(self, column: PortableColumn) -> str:
         return "CAST(%s AS DECIMAL(20))" if column.family is Family.INTEGER else "%s"

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 _IDENTITY: Final = (
-    "SELECT NAME, TABLE_ID FROM information_schema.{view} WHERE SUBSTRING_INDEX(CAST(NAME AS BINARY), '#', 1) ="
+    "SELECT NAME, TABLE_ID FROM information_schema.INNODB_SYS_TABLES WHERE SUBSTRING_INDEX(CAST(NAME AS BINARY), '#', 1) ="
     " CONCAT(CAST(CONVERT(%s USING filename) AS BINARY), '/', CAST(CONVERT(%s USING filename) AS BINARY)) ORDER BY 1"
+)
+_IDENTITY_MYSQL: Final = (
+    "SELECT NAME, TABLE_ID FROM information_schema.INNODB_TABLES WHERE SUBSTRING_INDEX(CAST(NAME AS BINARY), '#', 1) ="
+    " CAST(%s AS BINARY) ORDER BY 1"
 )
 _CREATED: Final = "SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 _COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
@@ -42,10 +46,16 @@ def _definition(connection: Connection[Any], table: TableName) -> str:
 
 def _identity(connection: Connection[Any], table: TableName) -> list[tuple[Any, ...]]:
     """What stays with a table when its name changes: InnoDB's number, or else, without the privilege PROCESS, its time."""
-    for view in ("INNODB_SYS_TABLES", "INNODB_TABLES"):  # of MariaDB, of MySQL
-        if found := _answer(connection, _IDENTITY.format(view=view), [*table]):
-            return found
-    return _answer(connection, _CREATED, [*table])
+    return (
+        _answer(connection, _IDENTITY, [*table])
+        or _answer(connection, _IDENTITY_MYSQL, ["/".join(map(_file_name, table))])
+        or _answer(connection, _CREATED, [*table])
+    )
+
+
+def _file_name(name: str) -> str:
+    """A name as InnoDB has it, if it is in ASCII. Others are not found: MySQL cannot convert them in a query."""
+    return re.sub(r"[^0-9A-Za-z_]", lambda match: f"@{ord(match[0]):04x}", name)
 
 
 def _answer(connection: Connection[Any], text: str, values: list[str] | None = None) -> list[tuple[Any, ...]]:

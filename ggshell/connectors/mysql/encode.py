@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ggshell.connectors.mysql.binlog.cells import Bytes, Flags, Images, Ints, Step, assemble, padded
-from ggshell.connectors.mysql.binlog.events import HEADER_SIZE, header
+from ggshell.connectors.mysql.binlog.events import HEADER_SIZE, UNREADABLE, header, unreadable
 from ggshell.connectors.mysql.binlog.plan import RawColumn, TablePlan
 from ggshell.connectors.mysql.binlog.row_events import row_event
 from ggshell.pipeline.capture.source import MessageRun
@@ -119,6 +119,13 @@ class _Rows(NamedTuple):
 
 def encode_runs(runs: Iterable[MessageRun]) -> ChangeBatch | None:
     """Encode the rows of some runs as one batch. None when there are none. Raises CaptureError."""
+    try:
+        return _batch_of(runs)
+    except UNREADABLE as error:
+        raise unreadable(error) from error
+
+
+def _batch_of(runs: Iterable[MessageRun]) -> ChangeBatch | None:
     groups: dict[tuple[int, int, IoType, tuple[tuple[int, ...], ...]], _Group] = {}
     owners: list[tuple[MessageRun, int]] = []
     total = 0

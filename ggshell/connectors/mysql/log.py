@@ -16,14 +16,17 @@ from typing import Final, NamedTuple
 from ggshell.clock import Clock
 from ggshell.connectors.mysql.binlog import events
 from ggshell.connectors.mysql.binlog.events import EventHeader, EventType, TransactionBegin
+from ggshell.connectors.mysql.binlog.partial_updates import whole_updates
 from ggshell.connectors.mysql.binlog.plan import TablePlan
 from ggshell.connectors.mysql.binlog.row_events import ROWS
 from ggshell.connectors.mysql.binlog.table_map import column_names, table_map, table_name, table_number
+from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
+from ggshell.connectors.mysql.binlog.transaction_payload import payload_events
 from ggshell.connectors.mysql.ddl_capture import DdlCapture
 from ggshell.connectors.mysql.encode import CapturedTable, encode_runs, statement_message
 from ggshell.connectors.mysql.gtids import position_text
 from ggshell.connectors.mysql.log_files import file_number, value_of
-from ggshell.connectors.mysql.statements_in_log import StatementKind, read_statement
+from ggshell.connectors.mysql.statements_in_log import StatementKind, read_statement, without_start
 from ggshell.connectors.mysql.unlogged_changes import UnloggedChanges
 from ggshell.connectors.mysql.wire import LOST_SECONDS, ReplicationWire
 from ggshell.errors import CaptureError, ConnectionLostError, GgsError
@@ -65,7 +68,7 @@ _SILENT: Final = frozenset(
     }
 )
 _LOADS: Final = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.EXECUTE_LOAD_QUERY})
-_ROW_KINDS: Final = frozenset(int(kind) for kind in ROWS)
+_ROW_KINDS: Final = frozenset(int(kind) for kind in (*ROWS, EventType.PARTIAL_UPDATE_ROWS))
 _CHECKPOINTS: Final = frozenset({"group_name", "group_key", "log_cmplt_csn", "log_cmplt_xids"})
 """Columns of a Replicat's checkpoint table and of its transaction table. Each of its transactions changes one of them."""
 _SEQUENCE: Final = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value")
@@ -222,6 +225,12 @@ class MysqlLog:
         return bool(found)
 
     def _take(self, event: bytes, cache: TransactionCache) -> Committed | None:
+        try:
+            return self._read_event(event, cache)
+        except events.UNREADABLE as error:
+            raise events.unreadable(error) from error
+
+    def _read_event(self, event: bytes, cache: TransactionCache) -> Committed | None:
         kind = event[4]
         if kind == EventType.FORMAT_DESCRIPTION:
             self._described(events.format_description(event), cache)
@@ -233,6 +242,14 @@ class MysqlLog:
         head = events.header(event)
         if not head.is_artificial:
             self._read = value_of(self._base, self._file, head.next)
+        if kind != EventType.TRANSACTION_PAYLOAD:
+            return self._handle(kind, event, head, cache)
+        # A transaction is committed once, by the last of its events.
+        found = [self._handle(each[4], each, events.header(each), cache) for each in payload_events(event, head)]
+        return found[-1] if found else None
+
+    def _handle(self, kind: int, event: bytes, head: EventHeader, cache: TransactionCache) -> Committed | None:
+        """Handle an event whose position is noted."""
         if kind in _ROW_KINDS:
             self._row(event, cache)
             return None
@@ -250,6 +267,8 @@ class MysqlLog:
             self._begin(events.mariadb_gtid(event), head, cache)
         elif kind in (EventType.GTID, EventType.ANONYMOUS_GTID):
             self._begin(events.mysql_gtid(event), head, cache)
+        elif kind == EventType.GTID_TAGGED:
+            self._begin(tagged_gtid(event), head, cache)
         elif kind == EventType.XID:
             return self._commit(head, cache)
         elif kind in (EventType.QUERY, EventType.QUERY_COMPRESSED):
@@ -272,7 +291,7 @@ class MysqlLog:
             raise CaptureError(
                 f"the event {name} at position {head.start} of the binary log is not supported",
                 code=events.UNSUPPORTED,
-                hint="SET GLOBAL binlog_row_value_options = '' and binlog_transaction_compression = OFF on MySQL",
+                hint="see whether a newer ggshell supports it",
             )
         return None
 
@@ -285,8 +304,6 @@ class MysqlLog:
                 self._drop(cache)
 
     def _rotate(self, event: bytes) -> None:
-        if events.has_checksum(event) and (self._format is None or self._format.checksums):
-            event = event[: -events.CHECKSUM_SIZE]
         found = events.rotate(event)
         self._file = file_number(found.file)
         self._read = max(self._read, value_of(self._base, self._file, found.position))
@@ -334,7 +351,10 @@ class MysqlLog:
             return
         if number not in self._tables:
             raise CaptureError(f"rows of table {number} precede its description in the binary log", code=events.DAMAGED)
-        self._unlogged.look(event, self._tables[number].definition.name)
+        table = self._tables[number]
+        if event[4] == EventType.PARTIAL_UPDATE_ROWS and table.plan is not None:
+            event = whole_updates(event, table.plan)
+        self._unlogged.look(event, table.definition.name)
         self._add(event, cache)
 
     def _add(self, message: bytes, cache: TransactionCache) -> None:
@@ -358,7 +378,8 @@ class MysqlLog:
     def _query(self, query: events.Query, event: bytes, head: EventHeader, cache: TransactionCache) -> Committed | None:
         if self._current is None:
             return None
-        found = read_statement(query.text, query.database)
+        text = without_start(query.text)
+        found, rows_follow = read_statement(text, query.database), len(text) < len(query.text)
         kind, current = found.kind, self._current
         if kind is StatementKind.ROWS:
             raise _statement_refused(query.text.split(None, 1)[0].upper())
@@ -372,13 +393,13 @@ class MysqlLog:
         if kind is StatementKind.TRUNCATE and found.table is not None:
             self._truncate(found.table, event, cache)
         if kind is StatementKind.OTHER:
-            self._executed(query, event, cache)
+            self._executed(query._replace(text=text), event, cache)
         if kind in (StatementKind.XA_COMMIT, StatementKind.XA_ROLLBACK):
             return self._complete(current.begin.completes or found.xa, kind, head, cache)
         if kind is StatementKind.ROLLBACK:
             self._drop(cache)
             return None
-        return self._commit(head, cache) if ends else None
+        return self._commit(head, cache) if ends and not rows_follow else None
 
     @staticmethod
     def _is_single(kind: StatementKind, current: _Open) -> bool:

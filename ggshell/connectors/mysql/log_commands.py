@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from ggshell.clock import local_text
 from ggshell.connectors.logged_in import LoggedIn, required
 from ggshell.connectors.mysql.binlog import events
+from ggshell.connectors.mysql.gtid_search import GtidSearch
+from ggshell.connectors.mysql.gtid_sets import parse_set
 from ggshell.connectors.mysql.gtids import parse_position, position_text
 from ggshell.connectors.mysql.log_files import (
     LogFile,
@@ -128,13 +130,15 @@ def _start(login: MysqlLogin, asked: AskedPosition) -> LogStart:
     options = GroupOptions(log_server=server_identity(connection, login.server))
     if asked.gtid:
         if not login.server.mariadb:
-            raise UsageError("GTIDSET is supported for MariaDB only.", hint="use LOGNUM n LOGPOS p, or BEGIN")
+            number = server_number((login.conninfo, "commands"))
+            file, place = GtidSearch(connection, login.conninfo, number).first_missing(parse_set(asked.gtid))
+            return _started(file.number, place, "", 0, options)
         gtid = position_text(parse_position(asked.gtid))
         return LogStart(Csn(0, CsnForm.LOG), 0, options._replace(log_last=(0, gtid)))
     if asked.lognum is not None or asked.logpos is not None:
         return _at_position(login, asked, options)
     if asked.begin.upper() == "NOW":
-        end = log_end(connection, mariadb=login.server.mariadb)
+        end = log_end(connection, login.server)
         return _started(file_number(end.file), end.position, end.gtid, login.log_end()[1], options)
     file = _file_at(login, asked.moment)
     return _started(file.number, _FIRST, "", asked.moment, options._replace(since=asked.moment))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.mysql.binlog.events import DAMAGED
-from ggshell.connectors.mysql.session import execute
+from ggshell.connectors.mysql.session import ServerVersion, execute
 from ggshell.errors import CaptureError, DatabaseError
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 FILES_OF_SERVER: Final = 10_000_000
 _MOST: Final = (1 << 32) - 1
-_GTID = re.compile(r"\bGTID (\d+-\d+-\d+)")
+_GTID = re.compile(r"\bGTID (\d+-\d+-\d+)|GTID_NEXT= '([^']+)'")
+"""What SHOW BINLOG EVENTS says of a GTID event: of MariaDB, and of MySQL."""
 
 
 class LogFile(NamedTuple):
@@ -80,12 +81,12 @@ def file_named(files: Sequence[LogFile], number: int) -> LogFile | None:
     return next((file for file in files if file.number == number), None)
 
 
-def log_end(connection: Connection[Any], *, mariadb: bool) -> LogEnd:
+def log_end(connection: Connection[Any], version: ServerVersion) -> LogEnd:
     """The current end of the log. Raises DatabaseError if the server writes none."""
-    rows = execute(connection, "SHOW MASTER STATUS" if mariadb else "SHOW BINARY LOG STATUS")
+    rows = execute(connection, version.log_status)
     if not rows:
         raise DatabaseError("the server does not write a binary log", hint="start it with log_bin")
-    gtid = str(execute(connection, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]) if mariadb else ""
+    gtid = str(execute(connection, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]) if version.mariadb else ""
     return LogEnd(str(rows[0][0]), int(rows[0][1]), gtid)
 
 
@@ -96,12 +97,12 @@ def gtid_at(connection: Connection[Any], file: str, position: int) -> str | None
 
 
 def transaction_at(connection: Connection[Any], file: str, position: int) -> str | None:
-    """The GTID of the transaction that begins at a position of MariaDB's log; None if none begins there."""
+    """The GTID of the transaction that begins at a position: empty if it is anonymous, None if none begins there."""
     try:
         rows = execute(connection, f"SHOW BINLOG EVENTS IN %s FROM {position:d} LIMIT 1", [file])
     except DatabaseError:
         return None
-    if not rows or str(rows[0][2]) != "Gtid" or int(rows[0][1]) != position:
+    if not rows or int(rows[0][1]) != position:
         return None
     found = _GTID.search(str(rows[0][5]))
-    return found[1] if found else None
+    return None if found is None else found[1] or found[2].removeprefix("ANONYMOUS")

@@ -95,7 +95,7 @@ class MysqlLogin(LoggedIn):
     def log_end(self) -> tuple[str, int]:
         from ggshell.connectors.mysql.log_files import log_end
 
-        end = log_end(self.connection, mariadb=self.server.mariadb)
+        end = log_end(self.connection, self.server)
         ((seconds,),) = execute(self.connection, "SELECT UNIX_TIMESTAMP(NOW(6))")
         return f"{end.file} {end.position}", int(seconds * 1_000_000)
 

@@ -33,19 +33,8 @@ SETTINGS: Final = (
     Setting("binlog_row_image", lambda value: value.upper() == "FULL", "SET GLOBAL binlog_row_image = FULL"),
     Setting("binlog_row_metadata", lambda value: value == "FULL", "SET GLOBAL binlog_row_metadata = FULL"),
     Setting("server_id", lambda value: value != "0", "set server_id in the server's option file"),
-    Setting(
-        "binlog_row_value_options",
-        lambda value: not value,
-        "SET GLOBAL binlog_row_value_options = '' (no partial JSON)",
-    ),
-    Setting(
-        "binlog_transaction_compression",
-        lambda value: value == "OFF",
-        "SET GLOBAL binlog_transaction_compression = OFF",
-    ),
 )
-"""In the order in which they are reported. A server that does not have one needs none."""
-_REQUIRED: Final = frozenset({"log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata", "server_id"})
+"""In the order in which they are reported."""
 
 
 def unmet(connection: Connection[Any], version: ServerVersion) -> list[str]:
@@ -57,8 +46,6 @@ def unmet(connection: Connection[Any], version: ServerVersion) -> list[str]:
     missing: list[str] = []
     for setting in SETTINGS:
         value = found.get(setting.name)
-        if value is None and setting.name not in _REQUIRED:
-            continue
         if value is None or not setting.holds(value):
             missing.append(f"{setting.name} is {value or 'not set'}: {setting.hint}")
     return missing + _missing_rights(connection, version)

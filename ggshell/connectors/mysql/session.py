@@ -83,6 +83,11 @@ class ServerVersion(NamedTuple):
     def shown(self) -> str:
         return ".".join(map(str, self.number))
 
+    @property
+    def log_status(self) -> str:
+        """The statement that shows the end of the binary log."""
+        return "SHOW BINARY LOG STATUS" if not self.mariadb and self.number >= (8, 2, 0) else "SHOW MASTER STATUS"
+
     @classmethod
     def parse(cls, text: str) -> ServerVersion:
         """Read the result of VERSION(). MariaDB's handshake puts ``5.5.5-`` before the version."""

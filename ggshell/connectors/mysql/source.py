@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ggshell.clock import SystemClock
 from ggshell.connectors.ddl_choice import DdlChoice
 from ggshell.connectors.mysql.ddl_capture import DdlCapture
+from ggshell.connectors.mysql.gtid_search import GtidSearch
 from ggshell.connectors.mysql.gtids import parse_position
 from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
 from ggshell.connectors.mysql.log_files import base_of, file_number, log_end, log_files, value_of
@@ -101,6 +102,8 @@ class MysqlSource(SourceDatabase):
 
     def open(self, after: Completed, begin: Csn, start: LogPosition | None = None) -> MysqlLog:
         """Check the server, and start reading after the last transaction in the trail."""
+        process = self._context
+        number = server_number((str(process.home.root), process.group))
         with connect(self._login) as connection:
             self._version = server_version(connection)
             require_captured(connection, self._version)
@@ -108,9 +111,8 @@ class MysqlSource(SourceDatabase):
             require_no_versions(connection, self._rules.wanted)
             self._report_cascades(connection)
             server = server_identity(connection, self._version)
-            found = read_from(connection, self._sought(after, begin), server, mariadb=self._version.mariadb)
-        process = self._context
-        number = server_number((str(process.home.root), process.group))
+            search = None if self._version.mariadb else GtidSearch(connection, self._login, number)
+            found = read_from(connection, self._sought(after, begin), server, search)
         wire = ReplicationWire.open(self._login, number, found.at, f"ggshell extract {process.group}")
         position = parse_position(found.gtid) if self._version.mariadb else {}
         last = LastRead(self._last.csn, found.gtid) if self._last.csn else LastRead(max(found.csn - 1, 0), found.gtid)
@@ -129,11 +131,11 @@ class MysqlSource(SourceDatabase):
     def _sought(self, after: Completed, begin: Csn) -> Sought:
         """The last transaction that was read: in the trail or, later in the log, one of which nothing was captured."""
         options, read = self._context.checkpoint.options, self._context.checkpoint.read
-        recovery = read.recovery.csn if isinstance(read.recovery, LogPosition) else 0
+        recovery, current = (each.csn if isinstance(each, LogPosition) else 0 for each in (read.recovery, read.current))
         gtid = next(iter(after.xids or ()), "")
         trail = LastRead(after.csn.value, gtid if "-" in gtid else "")
         self._last = last_read(LastRead(*(options.log_last or (begin.value, ""))), trail)
-        return Sought(self._last, recovery, options.log_server)
+        return Sought(self._last, recovery, current, options.log_server)
 
     def _report_start(self, after: Completed, found: ReadFrom) -> None:
         text = f"Capture begins after CSN {after.csn}, {found.at.file or 'GTID'} {found.at.gtid or found.at.position}."
@@ -149,7 +151,7 @@ class MysqlSource(SourceDatabase):
             return None
         if self._control is None:
             self._control = connect(self._login, program=f"ggshell extract {self._context.group}")
-        end = log_end(self._control, mariadb=self._version.mariadb)
+        end = log_end(self._control, self._version)
         log.end = value_of(self._base, file_number(end.file), end.position)
         current = (log.state.safe >> 32) - self._base
         files = log_files(self._control)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ggshell.connectors.mysql.gtids import parse_position, same_position
+from ggshell.connectors.mysql.gtid_search import GtidSearch
+from ggshell.connectors.mysql.gtids import same_position
 from ggshell.connectors.mysql.log import LastRead
 from ggshell.connectors.mysql.log_files import (
     LogFile,
@@ -18,6 +19,7 @@ from ggshell.connectors.mysql.log_files import (
     log_files,
     next_base,
     transaction_at,
+    value_of,
 )
 from ggshell.connectors.mysql.wire import GONE, StartAt
 from ggshell.errors import CaptureError
@@ -40,10 +42,14 @@ class ReadFrom(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """What to continue after. ``recovery``: where the oldest open transaction began, 0 for none. ``server``: who had it."""
+    """What to continue after. ``server``: who had it.
+
+    ``recovery``: where the oldest open transaction began, ``current``: up to where the log was read; 0 for none.
+    """
 
     last: LastRead
     recovery: int
+    current: int
     server: str
 
 
@@ -58,8 +64,12 @@ def last_read(noted: LastRead, trail: LastRead) -> LastRead:
     return trail if trail.csn > noted.csn or trail.gtid else noted
 
 
-def read_from(connection: Connection[Any], sought: Sought, server: str, *, mariadb: bool) -> ReadFrom:
-    """Return where reading begins. Raises CaptureError if the log no longer contains it."""
+def read_from(connection: Connection[Any], sought: Sought, server: str, search: GtidSearch | None) -> ReadFrom:
+    """Return where reading begins. Raises CaptureError if the log no longer contains it.
+
+    ``search``: for MySQL, finds the place after a transaction; None for MariaDB, which does it itself.
+    """
+    mariadb = search is None
     last, files = sought.last, log_files(connection)
     if not last.csn:
         return ReadFrom(StartAt(gtid=last.gtid), 0, 0, last.gtid)
@@ -71,7 +81,7 @@ def read_from(connection: Connection[Any], sought: Sought, server: str, *, maria
         found = _position_in(connection, file, position, last.gtid, mariadb=mariadb)
     if file is not None and found is not None:
         return _from_position(files, file, found, sought, base)
-    if not mariadb or not last.gtid:
+    if not last.gtid:
         raise _not_found(files, file, (last.csn >> 32) - base, position)
     if not other and (file is not None or not _is_purged(files, (last.csn >> 32) - base)):
         raise CaptureError(
@@ -86,8 +96,23 @@ def read_from(connection: Connection[Any], sought: Sought, server: str, *, maria
             code=GONE,
             hint=_AGAIN,
         )
+    ended = None if other or search is None else _where_reading_ended(sought, search, files)
+    if search is not None and not other and ended is None:
+        raise _not_found(files, file, (last.csn >> 32) - base, position)
     base = next_base(last.csn >> 32) if other else base
+    if search is not None:
+        there, position = ended or search.place_after(last.gtid)
+        return ReadFrom(StartAt(there.name, position), base, value_of(base, there.number, position), last.gtid, other)
     return ReadFrom(StartAt(gtid=last.gtid), base, max(last.csn, base << 32), last.gtid, other)
+
+
+def _where_reading_ended(sought: Sought, search: GtidSearch, files: list[LogFile]) -> tuple[LogFile, int] | None:
+    """Up to where a log of MySQL was read, if it was in a later file than the last transaction; None if it was not."""
+    base, position = base_of(sought.current >> 32), sought.current & _POSITION
+    file = file_named(files, (sought.current >> 32) - base)
+    if sought.current < sought.last.csn or file is None or position > file.size:
+        return None
+    return (file, max(position, 4)) if sought.last.gtid in search.gtids_before(file) else None
 
 
 def _position_in(
@@ -97,13 +122,13 @@ def _position_in(
 
     Returns the place and the GTID position there; None if this is another log.
     """
-    if not mariadb:
-        return (max(position, 4), gtid) if position <= file.size else None
-    own = gtid.partition(",")[0]
-    if own and transaction_at(connection, file.name, position) == own:
+    own, begun = gtid.partition(",")[0], transaction_at(connection, file.name, position)
+    if begun is not None and begun == own and (own or not mariadb):
         return position, gtid
-    if position + 1 > file.size:
+    if position + 1 > file.size or (gtid and not mariadb):
         return None
+    if not mariadb:
+        return position + 1, ""
     there = gtid_at(connection, file.name, position + 1)
     if not gtid:
         return position + 1, there or ""
@@ -112,7 +137,6 @@ def _position_in(
 
 def _from_position(files: list[LogFile], file: LogFile, found: tuple[int, str], sought: Sought, base: int) -> ReadFrom:
     position, gtid = found
-    parse_position(gtid)
     if sought.recovery and sought.recovery < (base + file.number) << 32 | position:
         number, position = (sought.recovery >> 32) - base, sought.recovery & _POSITION
         older = file_named(files, number)

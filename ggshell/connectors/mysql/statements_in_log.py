@@ -15,6 +15,7 @@ _TRUNCATE = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?(?:({_NAME})\s*\.\s*)?({_NAME}
 _XA = re.compile(
     r"XA\s+(START|BEGIN|END|PREPARE|COMMIT|ROLLBACK)\b\s*(.*?)\s*(?:ONE\s+PHASE)?\s*;?$", re.IGNORECASE | re.DOTALL
 )
+_ROWS_FOLLOW = re.compile(r"\s+START\s+TRANSACTION\s*$")
 _ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH"})
 
 
@@ -50,6 +51,11 @@ _FIRST_WORDS: Final = {
     "RELEASE": StatementKind.SAVEPOINT,
 }
 _XA_KINDS: Final = {"COMMIT": StatementKind.XA_COMMIT, "ROLLBACK": StatementKind.XA_ROLLBACK}
+
+
+def without_start(text: str) -> str:
+    """Remove what MySQL adds to CREATE TABLE … SELECT: the rows follow in the same transaction, which does not end here."""
+    return _ROWS_FOLLOW.sub("", text)
 
 
 def read_statement(text: str, database: str) -> LoggedStatement:

@@ -166,7 +166,7 @@ def _begin(connection: Connection[Any]) -> int:
     else:
         execute(connection, "FLUSH TABLES WITH READ LOCK")
         execute(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        end = log_end(connection, mariadb=False)
+        end = log_end(connection, version)
         file, position = end.file, end.position
         execute(connection, "UNLOCK TABLES")
     if not file:

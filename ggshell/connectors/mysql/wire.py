@@ -49,7 +49,7 @@ class StartAt(NamedTuple):
 
 
 class ReplicationWire:
-    """A connection that receives events."""
+    """A connection that receives events. ``ended``: the server has sent the log up to its end, or is shutting down."""
 
     def __init__(self, connection: Connection[Any], sock: socket.socket) -> None:
         self._connection = connection
@@ -57,6 +57,7 @@ class ReplicationWire:
         self._buffer = bytearray()
         self._parts: list[bytes] = []
         self._failure: Exception | None = None
+        self.ended = False
 
     @classmethod
     def open(cls, login: str, server_id: int, start: StartAt, program: str) -> ReplicationWire:
@@ -123,6 +124,7 @@ class ReplicationWire:
                 continue
             packet, self._parts = b"".join(self._parts), []
             if packet[0] != _OK:
+                self.ended = packet[0] == _END
                 self._failure = _ending(packet)
                 break
             events.append(packet[1:])

@@ -60,6 +60,8 @@ def _text(column: ComparedColumn, family: Family) -> str:
             return _float_text(f"{name}::float8")
         case Family.BYTES:
             return f"encode({name}, 'hex')"
+        case Family.DOCUMENT if column.type == "json":
+            return f"{name}::jsonb::text"
         case Family.DATE:
             return _moment(name, f"to_char({name}, 'YYYY-MM-DD')")
         case Family.TIME:

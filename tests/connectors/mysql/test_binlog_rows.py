@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from all_types import KINDS, Kind, create_table, expressions, random_row
 from log_files import Row, rows_of, run_of
-from mariadb_servers import execute, schema_of
+from mariadb_servers import execute, log_status, schema_of
 
 from ggshell.connectors.mysql import encode
 from ggshell.connectors.mysql.session import connect
@@ -25,7 +25,7 @@ ROWS = 40
 def next_log(login: str, server: MariadbServer) -> Path:
     """Begin a new file of the log, and return its path."""
     execute(login, "FLUSH BINARY LOGS")
-    ((name, *_),) = execute(login, "SHOW MASTER STATUS")
+    name, _ = log_status(login)
     return server.data / str(name)
 
 

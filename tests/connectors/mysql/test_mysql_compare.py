@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from all_types import KINDS, create_table, random_row
 from cli.shell import Shell
-from mariadb_servers import execute, schema_of
+from mariadb_servers import EXACT_TEXTS, UUID, execute, numbers, schema_of
 
 from ggshell.connectors.mysql.compare_side import MysqlComparison
 from ggshell.connectors.mysql.session import connect as connect_mariadb
@@ -23,9 +23,9 @@ from ggshell.types import TableName
 POSTGRES = """CREATE TABLE t (id int PRIMARY KEY, big numeric, small smallint, flag boolean, ratio double precision, half real,
     name text, fixed char(5), data bytea, day date, at time(6), moment timestamp(6), zoned timestamptz(3), doc jsonb,
     raw json, bits bit(4), uid uuid, took interval)"""
-MARIADB = """CREATE TABLE t (id int PRIMARY KEY, big decimal(65,10), small smallint, flag tinyint(1), ratio double, half float,
+MARIADB = f"""CREATE TABLE t (id int PRIMARY KEY, big decimal(65,10), small smallint, flag tinyint(1), ratio double, half float,
     name varchar(100), fixed char(5), data blob, day date, at time(6), moment datetime(6), zoned timestamp(3) NULL, doc json,
-    raw json, bits bit(4), uid uuid, took time(6))"""
+    raw json, bits bit(4), uid {UUID}, took time(6))"""
 ROWS = (
     (1, "0", 0, True, 0.0, 0.1, "Zoë 😀", "ab", b"\0\xff", "2024-02-29", "23:59:59.999999", "1000-01-01 00:00:00",
      "2024-03-31 01:30:00.123", '{"a": [1, null]}', '{"b":  2}', "0101", "6ccd780c-baba-1026-9564-5b8c656024db", "00:00:00"),
@@ -51,7 +51,7 @@ def both(north: str, mariadb: str) -> Iterator[tuple[PostgresComparison, MysqlCo
                 bits = None if row[15] is None else int(str(row[15]), 2)
                 cursor.execute(f"INSERT INTO t ({NAMES}) VALUES ({marks})", (*row[:15], bits, *row[16:]))
             here.execute("INSERT INTO t (id, name) SELECT n, 'name ' || n FROM generate_series(100, 1099) n")
-            cursor.execute("INSERT INTO t (id, name) SELECT seq, CONCAT('name ', seq) FROM seq_100_to_1099")
+            cursor.execute(f"INSERT INTO t (id, name) SELECT seq, CONCAT('name ', seq) FROM {numbers(100, 1099)}")
         yield PostgresComparison(here), MysqlComparison(there, mariadb)
 
 
@@ -104,7 +104,7 @@ def test_tables_without_a_key_and_with_keys_of_text_are_compared(north: str, mar
         here.execute("CREATE TABLE k (a text, b date, PRIMARY KEY (a, b)); CREATE TABLE u (a text, b int)")
         execute(
             mariadb,
-            "CREATE TABLE k (a varchar(9) COLLATE utf8mb4_nopad_bin, b date, PRIMARY KEY (a, b))",
+            f"CREATE TABLE k (a varchar(9) COLLATE {EXACT_TEXTS}, b date, PRIMARY KEY (a, b))",
             "CREATE TABLE u (a varchar(9), b int)",
         )
         with there.cursor() as cursor:

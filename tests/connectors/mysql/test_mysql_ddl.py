@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mariadb_home import MariadbHome
-from mariadb_servers import execute, schema_of
+from mariadb_servers import execute, numbers, schema_of
 from processes import until
 
 from ggshell.demo.processes import end_processes
@@ -152,7 +152,7 @@ def test_an_update_leaves_a_column_that_the_server_renews_as_the_source_has_it(p
     pair.run(
         "CREATE TABLE stamped (id int PRIMARY KEY, n int, seen timestamp(6) NOT NULL DEFAULT current_timestamp(6)"
         " ON UPDATE current_timestamp(6))",
-        "INSERT INTO stamped SELECT seq, seq, '2020-01-01' FROM seq_1_to_20",
+        f"INSERT INTO stamped SELECT seq, seq, '2020-01-01' FROM {numbers(1, 20)}",
     )
     pair.until_equal("stamped")
     pair.run(
@@ -246,7 +246,7 @@ def test_rows_of_every_kind_of_table_are_equal_in_the_target(pair: _Pair) -> Non
         " CHARACTER SET utf8mb4",
         "INSERT INTO compressed_ones VALUES (1, 'é', REPEAT('ü€', 900), REPEAT(X'ff00', 900)), (2, '', NULL, 'y')",
         "CREATE TABLE rounded (k float PRIMARY KEY, n int)",
-        "INSERT INTO rounded SELECT seq / 10, seq FROM seq_1_to_100",
+        f"INSERT INTO rounded SELECT seq / 10, seq FROM {numbers(1, 100)}",
         "UPDATE rounded SET n = n + 1 WHERE n > 50",
         "DELETE FROM rounded WHERE n < 40",
     )

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from all_types import KINDS, create_table, random_row
 from log_files import rows_of
-from mariadb_servers import execute, schema_of
+from mariadb_servers import execute, log_status, schema_of
 
 from ggshell.connectors.mysql.session import connect
 from ggshell.connectors.mysql.table_load import MysqlTables
@@ -39,7 +39,7 @@ def test_load_and_log_have_the_same_text_for_every_value_of_every_type(
     mariadb: str, mariadb_server: MariadbServer
 ) -> None:
     execute(mariadb, "FLUSH BINARY LOGS")
-    ((name, *_),) = execute(mariadb, "SHOW MASTER STATUS")
+    name, _ = log_status(mariadb)
     chance = random.Random(11)
     with closing(connect(mariadb)) as connection, connection.cursor() as cursor:
         cursor.execute("SET sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'")
@@ -65,7 +65,7 @@ def test_load_and_log_have_the_same_text_for_every_value_of_every_type(
 
 def test_the_csn_of_a_snapshot_is_before_the_next_transaction(mariadb: str) -> None:
     execute(mariadb, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    ((_, position, *_),) = execute(mariadb, "SHOW MASTER STATUS")
+    _, position = log_status(mariadb)
     snapshot = MysqlTables(mariadb).snapshot("load1", lambda _: True)
     assert snapshot is not None
     with closing(snapshot):

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from command_line import run_ggshell
-from mariadb_servers import DURABLE, execute, private_server, schema_of
+from mariadb_servers import DURABLE, UUID, execute, private_server, schema_of
 from processes import until
 
 from ggshell.demo.mariadb_server import REPLICATION_SETTINGS
@@ -23,8 +23,8 @@ from ggshell.home.process_file import ProcessState, state_of
 
 SOURCE = """CREATE TABLE shop.orders (id int PRIMARY KEY, customer text, amount numeric(12,2), ratio double precision,
     created timestamp(6), changed timestamptz(3), day date, flag boolean, data bytea, document jsonb, uid uuid)"""
-TARGET = """CREATE TABLE orders (id int PRIMARY KEY, customer varchar(200), amount decimal(12,2), ratio double,
-    created datetime(6), changed datetime(3), day date, flag tinyint(1), data blob, document json, uid uuid)"""
+TARGET = f"""CREATE TABLE orders (id int PRIMARY KEY, customer varchar(200), amount decimal(12,2), ratio double,
+    created datetime(6), changed datetime(3), day date, flag tinyint(1), data blob, document json, uid {UUID})"""
 ROW = (
     "INSERT INTO shop.orders SELECT n, 'Zoë ' || n, n * 1.25, n / 7.0, '2024-02-29 23:59:59.999999',"
     " '2024-03-31 01:30:00.123+02', '9999-12-31', n %% 2 = 0, decode('00ff5c', 'hex'), '{\"a\": [1, null]}',"

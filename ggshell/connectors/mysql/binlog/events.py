@@ -21,6 +21,8 @@ ARTIFICIAL: Final = 0x20
 """The flag of events that the server makes for the reader and that are not in a file."""
 DAMAGED: Final = "GGS-00471"
 UNSUPPORTED: Final = "GGS-00472"
+UNREADABLE: Final = (struct.error, IndexError, KeyError, ValueError, StopIteration)
+"""What reading raises where the content of an event does not have the layout of its kind."""
 
 _HEADER = struct.Struct("<IBIIIH")
 _SEQUENCE = struct.Struct("<QIB")
@@ -120,6 +122,15 @@ def whole_event(event: bytes, *, checksums: bool) -> bytes:
     return event[:-CHECKSUM_SIZE]
 
 
+def unreadable(error: Exception) -> CaptureError:
+    """The error for an event that could not be read with one of ``UNREADABLE``."""
+    return CaptureError(
+        f"an event of the binary log does not have the expected content: {error}",
+        code=DAMAGED,
+        hint="check the log with mariadb-binlog (mysqlbinlog) on the server",
+    )
+
+
 class FormatDescription(NamedTuple):
     """How the events of a file are written. ``created``: the server's start if the file is the first after it, else 0."""
 
@@ -152,6 +163,9 @@ class Rotate(NamedTuple):
 
 
 def rotate(event: bytes) -> Rotate:
+    """Read a rotate event, with its checksum or without: the first one arrives before it is known whether events have one."""
+    if has_checksum(event):
+        event = event[:-CHECKSUM_SIZE]
     return Rotate(int.from_bytes(event[19:27], "little"), event[27:].decode("utf-8", "replace"))
 
 
@@ -205,11 +219,16 @@ def mariadb_gtid(event: bytes) -> TransactionBegin:
     )
 
 
+def uuid_text(raw: bytes) -> str:
+    """The identifier of a MySQL server, from its bytes."""
+    text = raw.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
 def mysql_gtid(event: bytes) -> TransactionBegin:
     """Read the GTID event of MySQL, also that of an anonymous transaction."""
     head = header(event)
-    raw, number = event[20:36].hex(), int.from_bytes(event[36:44], "little")
-    uuid = "-".join((raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]))
+    uuid, number = uuid_text(event[20:36]), int.from_bytes(event[36:44], "little")
     time = 0
     if len(event) >= 68 and event[44] == 2:  # the logical clock, and after it the time of the commit here
         time = int.from_bytes(event[61:68], "little") & ((1 << 55) - 1)

@@ -1,4 +1,4 @@
-"""MySQL's binary JSON as text, in the form in which the server prints it: ``{"a": 1, "b": [true, null]}``.
+"""MySQL's binary JSON: its values, and their text as the server prints it: ``{"a": 1, "b": [true, null]}``.
 
 Source: MySQL's internals manual and its documentation of the format in ``sql/json_binary.h`` (offsets count from the start
 of the object or array that contains them).
@@ -10,7 +10,7 @@ import base64
 import json
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Union
 
 import numpy as np
 
@@ -27,19 +27,48 @@ _INLINE_SMALL: Final = frozenset({4, 5, 6})
 _INLINE_LARGE: Final = frozenset({4, 5, 6, 7, 8})
 _OPAQUE, _STRING, _DOUBLE, _LITERAL = 15, 12, 11, 4
 _DEEPEST: Final = 100
+_TEXT_MARK: Final = b"\xff"
+"""The first byte of a document whose text follows; MySQL has no type with this number."""
+
+Document = Union[str, list["Document"], dict[str, "Document"]]  # noqa: UP007 - the alias names itself
+"""A value: the text of a scalar, the elements of an array, or the members of an object in MySQL's order."""
 
 
 def json_text(data: bytes) -> bytes:
     """Return the text of a document; an empty value is ``null``. Raises CaptureError if it is damaged."""
+    if data[:1] == _TEXT_MARK:
+        return data[1:]
+    return _text(json_document(data)).encode()
+
+
+def document_as_text(document: Document) -> bytes:
+    """A value in the form of a column of the log, of which ``json_text`` returns the text."""
+    return _TEXT_MARK + _text(document).encode()
+
+
+def json_document(data: bytes) -> Document:
+    """Return the value; that of no bytes is ``null``. Raises CaptureError if it is damaged."""
     if not data:
-        return b"null"
+        return "null"
     try:
-        return _value(data[0], data, 1, 0).encode()
+        return _value(data[0], data, 1, 0)
     except (struct.error, IndexError, UnicodeDecodeError, KeyError) as error:
         raise CaptureError(f"a JSON value in the binary log is damaged: {error}", code=DAMAGED) from error
 
 
-def _value(kind: int, data: bytes, place: int, depth: int) -> str:
+def _text(document: Document) -> str:
+    if isinstance(document, str):
+        return document
+    if isinstance(document, list):
+        return "[" + ", ".join(map(_text, document)) + "]"
+    return "{" + ", ".join(f"{_quoted(key)}: {_text(value)}" for key, value in document.items()) + "}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _value(kind: int, data: bytes, place: int, depth: int) -> Document:
     if depth > _DEEPEST:
         raise CaptureError("a JSON value in the binary log is nested too deeply", code=DAMAGED)
     if kind <= 3:
@@ -53,14 +82,14 @@ def _value(kind: int, data: bytes, place: int, depth: int) -> str:
         return text if set(text) & set(".e") else f"{text}.0"
     if kind == _STRING:
         size, first = _length(data, place)
-        return json.dumps(data[first : first + size].decode(), ensure_ascii=False)
+        return _quoted(data[first : first + size].decode())
     if kind == _OPAQUE:
         size, first = _length(data, place + 1)
         return _opaque(data[place], data[first : first + size])
     raise CaptureError(f"a JSON value of type {kind} in the binary log", code=DAMAGED)
 
 
-def _container(data: bytes, depth: int, *, is_object: bool, large: bool) -> str:
+def _container(data: bytes, depth: int, *, is_object: bool, large: bool) -> Document:
     """An object or an array: the count, the size, the entries of the keys, those of the values, keys and values."""
     form, width = ("<I", 4) if large else ("<H", 2)
     number: Callable[[int], int] = lambda place: struct.unpack_from(form, data, place)[0]  # noqa: E731
@@ -69,18 +98,16 @@ def _container(data: bytes, depth: int, *, is_object: bool, large: bool) -> str:
     if is_object:
         for _ in range(count):
             first, size = number(place), struct.unpack_from("<H", data, place + width)[0]
-            keys.append(json.dumps(data[first : first + size].decode(), ensure_ascii=False))
+            keys.append(data[first : first + size].decode())
             place += width + 2
-    values: list[str] = []
+    values: list[Document] = []
     inline = _INLINE_LARGE if large else _INLINE_SMALL
     for _ in range(count):
         kind = data[place]
         at = place + 1 if kind in inline else number(place + 1)
         values.append(_value(kind, data, at, depth + 1))
         place += 1 + width
-    if is_object:
-        return "{" + ", ".join(f"{key}: {value}" for key, value in zip(keys, values, strict=True)) + "}"
-    return "[" + ", ".join(values) + "]"
+    return dict(zip(keys, values, strict=True)) if is_object else values
 
 
 def _length(data: bytes, place: int) -> tuple[int, int]:

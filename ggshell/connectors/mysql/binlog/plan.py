@@ -54,6 +54,8 @@ _LONG_STRINGS: Final = frozenset(
 
 Convert = Callable[[Bytes, Ints, Ints], Cells]
 """The text of values, from the buffer, their places and their sizes."""
+RawValues = list[bytes | None]
+"""The values of one image as the log has them, in the order of its columns; None is NULL."""
 Pattern = tuple[tuple[int, int], ...]
 """The columns of a row: bytes to skip, then the bytes of a length that says how much more to skip (0: none)."""
 
@@ -139,20 +141,34 @@ class TablePlan:
             found.append(RawColumn(index, value, size))
         return found
 
-    def row(self, data: bytes, place: int, columns: tuple[int, ...]) -> list[Value]:
-        """The values of one image, UNCHANGED for columns that it does not have. Slower for many rows than ``values``."""
-        found: list[Value] = [UNCHANGED] * len(self.table.columns)
+    def raw_values(self, data: bytes, place: int, columns: tuple[int, ...]) -> tuple[RawValues, int]:
+        """The values of one image as the log has them, without their lengths, and the place after the image."""
         nulls, place = data[place : place + (len(columns) + 7) // 8], place + (len(columns) + 7) // 8
+        found: RawValues = []
         for bit, index in enumerate(columns):
             if nulls[bit >> 3] & 1 << (bit & 7):
-                found[index] = None
+                found.append(None)
                 continue
             size, prefix = self._widths[index]
             if prefix:
                 size = int.from_bytes(data[place : place + prefix], "little")
                 place += prefix
-            found[index] = self._singles[index](data[place : place + size])
+            found.append(data[place : place + size])
             place += size
+        if place > len(data):
+            raise CaptureError(f"the rows of {self.table.name} in the binary log do not fit its columns", code=DAMAGED)
+        return found, place
+
+    def prefix(self, column: int) -> int:
+        """How many bytes of length precede the values of a column; 0 if all have the same size."""
+        return self._widths[column].prefix
+
+    def row(self, data: bytes, place: int, columns: tuple[int, ...]) -> list[Value]:
+        """The values of one image, UNCHANGED for columns that it does not have. Slower for many rows than ``values``."""
+        found: list[Value] = [UNCHANGED] * len(self.table.columns)
+        values, _ = self.raw_values(data, place, columns)
+        for index, value in zip(columns, values, strict=True):
+            found[index] = None if value is None else self._singles[index](value)
         return found
 
     def step(self, raw: Bytes, column: RawColumn, keep: Flags | None = None) -> Step:

@@ -32,6 +32,7 @@ _SECOND: Final = frozenset(
         EventType.WRITE_ROWS_COMPRESSED,
         EventType.UPDATE_ROWS_COMPRESSED,
         EventType.DELETE_ROWS_COMPRESSED,
+        EventType.PARTIAL_UPDATE_ROWS,
     }
 )
 """The kinds of version 2, which have a part for extra data."""
@@ -60,7 +61,9 @@ def operation_of(event: bytes) -> IoType:
 def has_all_columns(event: bytes) -> bool:
     """Whether the first images of a row event have all columns of the table."""
     count, place = packed(event, _columns_place(event))
-    return event[place : place + (count + 7) // 8] == _all_bits(count)
+    bits = int.from_bytes(event[place : place + (count + 7) // 8], "little")
+    # MySQL also sets the bits of the last byte that stand for no column.
+    return not ~bits & (1 << count) - 1
 
 
 def _columns_place(event: bytes) -> int:
@@ -70,27 +73,27 @@ def _columns_place(event: bytes) -> int:
     return _V2_HEAD - 2 + int.from_bytes(event[_V2_HEAD - 2 : _V2_HEAD], "little")
 
 
-@lru_cache(maxsize=1 << 10)
-def _all_bits(count: int) -> bytes:
-    return ((1 << count) - 1).to_bytes((count + 7) // 8, "little")
-
-
 def row_event(event: bytes) -> RowEvent | None:
     """Read a row event, compressed or not; None for any other event."""
     operation = _KINDS.get(event[4])
     if operation is None:
         return None
-    kind = event[4]
-    count, place = packed(event, _columns_place(event))
-    size = (count + 7) // 8
-    images: list[tuple[int, ...]] = []
-    for _ in range(2 if operation is IoType.UPDATE else 1):
-        images.append(_columns(bytes(event[place : place + size]), count))
-        place += size
+    images, place = row_images(event, 2 if operation is IoType.UPDATE else 1)
     table = int.from_bytes(event[HEADER_SIZE : HEADER_SIZE + 6], "little")
-    if kind in _COMPRESSED:
-        return RowEvent(table, operation, tuple(images), decompressed(event[place:]), 0)
-    return RowEvent(table, operation, tuple(images), event, place)
+    if event[4] in _COMPRESSED:
+        return RowEvent(table, operation, images, decompressed(event[place:]), 0)
+    return RowEvent(table, operation, images, event, place)
+
+
+def row_images(event: bytes, count: int) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """The columns of each of the images of an event's rows, and the place where the rows begin."""
+    width, place = packed(event, _columns_place(event))
+    size = (width + 7) // 8
+    images: list[tuple[int, ...]] = []
+    for _ in range(count):
+        images.append(_columns(bytes(event[place : place + size]), width))
+        place += size
+    return tuple(images), place
 
 
 @lru_cache(maxsize=1 << 12)

@@ -90,6 +90,8 @@ _TEXTS: Final = frozenset(
         ColumnType.VARCHAR_COMPRESSED,
     }
 )
+_WITH_CHARSET: Final = _TEXTS | {ColumnType.VECTOR}
+"""The types that the list of character sets has; that of a VECTOR is binary."""
 _LABELED: Final = frozenset({ColumnType.ENUM, ColumnType.SET})
 _TWO_BYTES: Final = frozenset(
     {
@@ -311,7 +313,7 @@ def _described(columns: list[LogColumn], fields: dict[int, bytes]) -> list[LogCo
     names = _texts(fields[Field.COLUMN_NAME])
     columns = [column._replace(name=next(names).decode()) for column in columns]
     signs, number = fields.get(Field.SIGNEDNESS, b""), 0
-    charsets = _charsets(columns, _TEXTS, fields, Field.DEFAULT_CHARSET, Field.COLUMN_CHARSET)
+    charsets = _charsets(columns, _WITH_CHARSET, fields, Field.DEFAULT_CHARSET, Field.COLUMN_CHARSET)
     charsets |= _charsets(
         columns, _LABELED, fields, Field.ENUM_AND_SET_DEFAULT_CHARSET, Field.ENUM_AND_SET_COLUMN_CHARSET
     )

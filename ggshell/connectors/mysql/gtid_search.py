@@ -1,0 +1,117 @@
+"""Where in a MySQL server's log to continue after transactions that are known by their GTIDs.
+
+Another server has the same transactions at other positions. Each file of its log begins with the set of the GTIDs before it,
+which says in which file to search. The transactions after the place that is found have not been captured if the servers commit
+in the same order, as replicas do with ``replica_preserve_commit_order`` (the default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ggshell.connectors.mysql.binlog import events
+from ggshell.connectors.mysql.binlog.events import EventType
+from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
+from ggshell.connectors.mysql.gtid_sets import GtidSet, parse_set
+from ggshell.connectors.mysql.log_files import LogFile, log_files
+from ggshell.connectors.mysql.session import execute
+from ggshell.connectors.mysql.wire import GONE, ReplicationWire, StartAt
+from ggshell.errors import CaptureError, ConnectionLostError
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+ANSWER_SECONDS: Final = 60
+_FIRST: Final = 4
+_AGAIN: Final = "ALTER EXTRACT …, BEGIN NOW and load the tables again"
+
+
+class GtidSearch(NamedTuple):
+    """The log of a server. ``server_id``: with which its events are asked for."""
+
+    connection: Connection[Any]
+    login: str
+    server_id: int
+
+    def place_after(self, gtid: str) -> tuple[LogFile, int]:
+        """Return the file and the position after a transaction. Raises CaptureError if the log does not contain it."""
+        files = log_files(self.connection)
+        file = next((each for each in reversed(files) if gtid not in self.gtids_before(each)), None)
+        if file is not None:
+            found = False
+            for place, name in _transactions(self.login, self.server_id, file):
+                if found:
+                    return file, place
+                found = name == gtid
+            if found:
+                return file, file.size
+        raise CaptureError(f"the server's log does not contain the transaction {gtid}", code=GONE, hint=_AGAIN)
+
+    def first_missing(self, known: GtidSet) -> tuple[LogFile, int]:
+        """Return the file and the position of the first transaction that is not in a set, or of the end of the log.
+
+        Raises CaptureError if transactions that are not in the set have been purged.
+        """
+        files = log_files(self.connection)
+        file = next((each for each in reversed(files) if self._is_part(self.gtids_before(each), known)), None)
+        if file is None:
+            raise CaptureError(
+                f"the server has purged transactions that are not in {known}",
+                code=GONE,
+                hint="use a GTID set that contains @@GLOBAL.gtid_purged",
+            )
+        for place, name in _transactions(self.login, self.server_id, file):
+            if name not in known:
+                return file, place
+        return file, file.size
+
+    def gtids_before(self, file: LogFile) -> GtidSet:
+        """The GTIDs of the transactions before a file."""
+        for row in execute(self.connection, "SHOW BINLOG EVENTS IN %s LIMIT 2", [file.name]):
+            if str(row[2]) == "Previous_gtids":
+                return parse_set(str(row[5]))
+        return GtidSet({})
+
+    def _is_part(self, some: GtidSet, known: GtidSet) -> bool:
+        ((found,),) = execute(self.connection, "SELECT GTID_SUBSET(%s, %s)", [str(some), str(known)])
+        return bool(found)
+
+
+def _transactions(login: str, server_id: int, file: LogFile) -> Iterator[tuple[int, str]]:
+    """Where the transactions of one file begin, with their GTIDs: empty for anonymous ones.
+
+    Raises ConnectionLostError if the server does not send all of them.
+    """
+    readers: dict[int, Callable[[bytes], events.TransactionBegin]] = {
+        EventType.GTID: events.mysql_gtid,
+        EventType.ANONYMOUS_GTID: events.mysql_gtid,
+        EventType.GTID_TAGGED: tagged_gtid,
+    }
+    checksums = False
+    for event in _events(login, server_id, file):
+        head = events.header(event)
+        if head.kind == EventType.FORMAT_DESCRIPTION:
+            checksums = events.format_description(event).checksums
+        elif head.kind in readers:
+            whole = events.whole_event(event, checksums=checksums)
+            yield head.start, readers[head.kind](whole).gtid
+
+
+def _events(login: str, server_id: int, file: LogFile) -> Iterator[bytes]:
+    """The events of one file. Raises ConnectionLostError if the server does not send all of them."""
+    wire = ReplicationWire.open(login, server_id, StartAt(file.name, _FIRST, ends=True), "ggshell")
+    with closing(wire):
+        try:
+            while wire.wait(ANSWER_SECONDS):
+                for event in wire.receive():
+                    head = events.header(event)
+                    if head.kind == EventType.ROTATE and head.is_artificial and events.rotate(event).file != file.name:
+                        return
+                    yield event
+        except ConnectionLostError:
+            if not wire.ended:
+                raise
+            return
+    raise ConnectionLostError(f"the server has sent nothing of {file.name} for {ANSWER_SECONDS} seconds")
