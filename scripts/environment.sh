@@ -31,7 +31,8 @@ prepare_environment() {
     done
     if [ -n "$missing" ]; then
         echo "installing ggshell[$extras] (once)"
-        "$BIN/python" -m pip install --quiet --disable-pip-version-check --editable ".[$extras]"
+        # Most modules of the libraries are never imported: Python compiles the others when they are.
+        "$BIN/python" -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[$extras]"
         for extra in ${extras//,/ }; do
             echo "$wanted" >"$folder/.installed-$extra"
         done
