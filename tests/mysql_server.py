@@ -47,6 +47,7 @@ class MysqlServer(MariadbServer):
             give_to_server(folder)
         statements = self.sockets / "users.sql"
         statements.write_text(_USERS)
+        statements.chmod(0o644)
         options = [
             "--no-defaults",
             "--initialize-insecure",

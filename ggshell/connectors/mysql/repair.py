@@ -18,7 +18,7 @@ from ggshell.types import text_literal
 HEAD: Final = """-- Makes the rows of the target equal to those of the source, as COMPARE found them{when}.
 -- Rows that were in flight are left out. A row that has changed in the target since then is not changed.
 -- Read the script before you run it; run it in the target: mariadb < this-file
-{marked}SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';
+{marked}{strict}
 SET SESSION time_zone = '+00:00';
 SET NAMES utf8mb4;
 SET SESSION foreign_key_checks = 0;
@@ -28,7 +28,10 @@ UNLOGGED: Final = """-- The changes are not logged: no Extract captures them. Th
 -- To replicate the changes from the target to other databases, write the script with REPAIR file REPLICATE.
 SET SESSION sql_log_bin = 0;
 """
-_NOT_STRICT: Final = "SET STATEMENT sql_mode = 'NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES' FOR"
+_MODES: Final = "NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+_STRICT: Final = f"SET SESSION sql_mode = 'STRICT_ALL_TABLES,{_MODES}';"
+_NOT_STRICT: Final = f"SET SESSION sql_mode = '{_MODES}';"
+"""How the server accepts the error value of an ENUM."""
 LONG: Final = 200
 """A text or binary value with more characters or digits is recognized by its MD5."""
 _NUMBERS: Final = frozenset({Family.INTEGER, Family.DECIMAL, Family.FLOAT, Family.TRUTH})
@@ -49,7 +52,7 @@ def script(tables: Iterable[Repaired], when: str = "", *, replicated: bool = Fal
         *(line for each in repairs for line in each.removals()),
         *(line for each in repairs for line in each.rest()),
     ]
-    head = HEAD.format(when=f" at {when}" if when else "", marked="" if replicated else UNLOGGED)
+    head = HEAD.format(when=f" at {when}" if when else "", marked="" if replicated else UNLOGGED, strict=_STRICT)
     return "".join([head, *(f"{line}\n" for line in lines), "COMMIT;\n"])
 
 
@@ -117,7 +120,7 @@ class _Repair:
         if between != target:
             yield self._update(between, target)
         if errors:
-            yield f"{_NOT_STRICT} {self._update(source, between)}"
+            yield from (_NOT_STRICT, self._update(source, between), _STRICT)
 
     def _update(self, source: Values, target: Values) -> str:
         rows = zip(self._names, source, target, strict=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from all_types import KINDS, Kind, create_table, expressions, random_row
 from log_files import Row, rows_of, run_of
-from mariadb_servers import execute, log_status, schema_of
+from mariadb_servers import IS_MYSQL, execute, log_status, schema_of
 
 from ggshell.connectors.mysql import encode
 from ggshell.connectors.mysql.session import connect
@@ -104,9 +104,13 @@ def test_rows_encoded_one_by_one_are_those_of_a_column_at_a_time(
 _LINE = re.compile(rb"###   @(\d+)=(.*?) /\* \w")
 
 
+_LETTERS = {8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\\f", 13: b"\\r", 39: b"\\'", 92: b"\\\\"} if IS_MYSQL else {}
+"""The bytes that mysqlbinlog prints with a backslash."""
+
+
 def _escaped(value: bytes) -> bytes:
-    """A string as mariadb-binlog prints it: only control characters are escaped."""
-    return b"".join(b"\\x%02x" % byte if byte < 0x20 else bytes([byte]) for byte in value)
+    """A string as mariadb-binlog or mysqlbinlog prints it."""
+    return b"".join(_LETTERS.get(byte) or (b"\\x%02x" % byte if byte < 0x20 else bytes([byte])) for byte in value)
 
 
 def _same(kind: Kind, ours: bytes | None, printed: bytes) -> bool:
@@ -129,7 +133,7 @@ def test_every_row_image_is_the_one_that_mariadb_binlog_prints(
     changed: tuple[str, Path], mariadb_server: MariadbServer
 ) -> None:
     login, file = changed
-    program = find_program("mariadb-binlog", mariadb_server.binaries)
+    program = find_program("mysqlbinlog" if IS_MYSQL else "mariadb-binlog", mariadb_server.binaries)
     command = [program, "--no-defaults", "-vv", "--base64-output=decode-rows", "-d", schema_of(login), file]
     printed = subprocess.run(command, capture_output=True, check=True).stdout
     images = re.split(rb"### (?:SET|WHERE)\n", printed)[1:]
@@ -139,5 +143,7 @@ def test_every_row_image_is_the_one_that_mariadb_binlog_prints(
         values = {int(number): text for number, text in _LINE.findall(image)}
         assert len(values) == len(KINDS) + 1
         for column, kind in enumerate(KINDS):
+            if IS_MYSQL and kind.type == "json":
+                continue  # mysqlbinlog prints documents without the quotes of texts
             mine = row.values[f"k{column}"]
             assert _same(kind, mine, values[column + 2]), (kind.type, mine, values[column + 2])

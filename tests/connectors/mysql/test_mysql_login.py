@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli.shell import Shell
-from mariadb_servers import execute
+from mariadb_servers import IS_MYSQL, execute
 
 from ggshell.connectors.mysql.login import MysqlAddress, parse_login
 from ggshell.connectors.mysql.session import ServerVersion, connect
@@ -104,7 +104,7 @@ def test_dblogin_shows_the_server_and_its_tables(mariadb: str, shell: Shell) -> 
     answer = shell.batch(f"DBLOGIN SOURCEDB {mariadb}")
     assert answer.code == 0, answer.out + answer.err
     assert "Successfully logged into database." in answer.out
-    assert "MariaDB 1" in answer.out
+    assert ("MySQL " if IS_MYSQL else "MariaDB 1") in answer.out
 
 
 def test_a_data_source_of_odbc_names_the_server_and_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cli.shell import Shell
-from mariadb_servers import execute, schema_of
+from mariadb_servers import execute, only_mariadb, schema_of
 
 
+@only_mariadb("it has no type uuid")
 def test_tables_are_checked_and_what_the_server_lacks_is_named(shell: Shell, mariadb: str) -> None:
     schema = schema_of(mariadb)
     shell.home.ensure()
