@@ -159,7 +159,7 @@ def _require_md5(connection: Connection[Any]) -> None:
         execute(connection, "SELECT MD5('')")
     except DatabaseError as error:
         raise DatabaseError(
-            f"the server has no function MD5, with which rows are compared: {error.args[0]}",
+            "the server has no function MD5 (component_classic_hashing)",
             hint="INSTALL COMPONENT 'file://component_classic_hashing' on MySQL 9.6 and newer",
         ) from error
 

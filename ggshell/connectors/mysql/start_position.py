@@ -96,23 +96,24 @@ def read_from(connection: Connection[Any], sought: Sought, server: str, search: 
             code=GONE,
             hint=_AGAIN,
         )
-    ended = None if other or search is None else _where_reading_ended(sought, search, files)
-    if search is not None and not other and ended is None:
-        raise _not_found(files, file, (last.csn >> 32) - base, position)
     base = next_base(last.csn >> 32) if other else base
-    if search is not None:
-        there, position = ended or search.place_after(last.gtid)
-        return ReadFrom(StartAt(there.name, position), base, value_of(base, there.number, position), last.gtid, other)
-    return ReadFrom(StartAt(gtid=last.gtid), base, max(last.csn, base << 32), last.gtid, other)
+    if search is None:
+        return ReadFrom(StartAt(gtid=last.gtid), base, max(last.csn, base << 32), last.gtid, other)
+    there, position = search.place_after(last.gtid) if other else _where_reading_ended(sought, search, files)
+    return ReadFrom(StartAt(there.name, position), base, value_of(base, there.number, position), last.gtid, other)
 
 
-def _where_reading_ended(sought: Sought, search: GtidSearch, files: list[LogFile]) -> tuple[LogFile, int] | None:
-    """Up to where a log of MySQL was read, if it was in a later file than the last transaction; None if it was not."""
-    base, position = base_of(sought.current >> 32), sought.current & _POSITION
-    file = file_named(files, (sought.current >> 32) - base)
-    if sought.current < sought.last.csn or file is None or position > file.size:
-        return None
-    return (file, max(position, 4)) if sought.last.gtid in search.gtids_before(file) else None
+def _where_reading_ended(sought: Sought, search: GtidSearch, files: list[LogFile]) -> tuple[LogFile, int]:
+    """Up to where a log of MySQL was read, if it was in a later file than the last transaction, which has been purged.
+
+    Raises CaptureError if it was not: the purged file may have had further transactions.
+    """
+    last, current = sought.last, sought.current
+    base, position = base_of(current >> 32), current & _POSITION
+    file = file_named(files, (current >> 32) - base)
+    if current < last.csn or file is None or position > file.size or last.gtid not in search.gtids_before(file):
+        raise _not_found(files, None, (last.csn >> 32) - base_of(last.csn >> 32), last.csn & _POSITION)
+    return file, max(position, 4)
 
 
 def _position_in(

@@ -203,7 +203,7 @@ def test_a_slow_reader_that_the_server_drops_misses_nothing_and_gets_nothing_twi
             for number in range(100, 120):
                 cursor.execute("INSERT INTO large VALUES (%s, REPEAT('x', 1000000))", [number])
         dumps = "SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'"
-        writing = f"{dumps} AND STATE IN ('Writing to net', 'Sending binlog event to replica')"
+        writing = f"{dumps} AND STATE IN ('Writing to net', 'Sending to client')"
         until("the server waits for the reader", lambda: len(execute(capture.login, writing)) == 1)
         ((number,),) = execute(capture.login, dumps)
         execute(capture.login, f"KILL {number}")

@@ -123,12 +123,12 @@ def sites(tmp_path: Path, north: str, mariadb: str) -> Iterator[_Sites]:
     execute(found.mariadb, f"DROP DATABASE {found.schema}")
 
 
-def test_two_kinds_of_databases_replicate_to_each_other(sites: _Sites) -> None:
+def test_two_kinds_of_databases_replicate_to_each_other(sites: _Sites, request: pytest.FixtureRequest) -> None:
     sites.start()
     values = ", ".join(f"({number}, 'first', 0, '2024-01-01')" for number in range(82))
     sites.fetch(f"INSERT INTO {sites.schema}.accounts VALUES {values}")
     until("the first rows arrive", lambda: sites.rows()[0] == sites.rows()[1])
-    sites.work(1, 300)
+    sites.work(1, 300 * (request.config.getoption("--rounds") or 1))
     until("both sites are equal", lambda: sites.rows()[0] == sites.rows()[1], 60)
     assert len(sites.rows()[0]) > 100
     counts = sites.run("STATS REPLICAT rep1, TOTAL", "STATS REPLICAT rep2, TOTAL")
