@@ -420,7 +420,6 @@ SHARED_CODES = {
     "GGS-00103": "an option that this version does not support",
     "GGS-00203": "interrupted",
     "GGS-00204": "no login to a database",
-    "GGS-00211": "a table or schema does not exist",
     "GGS-00306": "a group has no parameter file",
     "GGS-00403": "a statement was canceled to stop its process",
     "GGS-00421": "partitions that are created later need a statement",

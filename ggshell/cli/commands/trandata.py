@@ -8,7 +8,7 @@ from ggshell.cli.registry import command
 from ggshell.cli.results import Listing
 from ggshell.cli.session import Session
 from ggshell.clock import local_text
-from ggshell.errors import NotFoundError, UsageError
+from ggshell.errors import NO_TABLE, NotFoundError, UsageError
 from ggshell.home.events import Severity
 from ggshell.types import split_name
 
@@ -81,7 +81,7 @@ def add_schema_trandata(session: Session, *, schema: str, allcols: bool = False)
     name = _schema_name(schema)
     if not _named(logging, name):
         raise NotFoundError(
-            f"schema {schema} does not exist", code="GGS-00211", hint="specify one schema, without wildcards"
+            f"schema {schema} does not exist", code=NO_TABLE, hint="specify one schema, without wildcards"
         )
     outcome = logging.add_schema(name, all_columns=allcols)
     _noted(session, outcome)

@@ -6,7 +6,7 @@ import fnmatch
 from typing import TYPE_CHECKING, Any
 
 from ggshell.connectors.mysql.session import execute
-from ggshell.errors import NotFoundError
+from ggshell.errors import NO_TABLE, NotFoundError
 from ggshell.types import TableName, split_name
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def named_tables(connection: Connection[Any], pattern: str) -> list[TableName]:
     """Return the tables that a pattern takes. Raises NotFoundError if there are none."""
     found = [table for table in user_tables(connection) if matches(table, pattern)]
     if not found:
-        raise NotFoundError(f"no table matches {pattern}", code="GGS-00211", hint="check the name and its case")
+        raise NotFoundError(f"no table matches {pattern}", code=NO_TABLE, hint="check the name and its case")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import NotFoundError
+from ggshell.errors import NO_TABLE, NotFoundError
 from ggshell.record.definition import Column, column_number
 from ggshell.types import TableName, quote_table, split_name
 
@@ -47,7 +47,7 @@ def resolve(connection: psycopg.Connection[Any], pattern: str) -> list[TableName
     """
     found = matching(connection, pattern)
     if not found:
-        raise NotFoundError(f"no table matches {pattern}", code="GGS-00211", hint="check schema, spelling and case")
+        raise NotFoundError(f"no table matches {pattern}", code=NO_TABLE, hint="check schema, spelling and case")
     return found
 
 

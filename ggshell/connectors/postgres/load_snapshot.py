@@ -15,7 +15,7 @@ from ggshell.connectors.postgres.load_definitions import definitions_of
 from ggshell.connectors.postgres.load_job import JobSetup, prepare_source
 from ggshell.connectors.postgres.schema_dump import read_dump
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import DatabaseError, NotFoundError, UsageError
+from ggshell.errors import NO_TABLE, DatabaseError, NotFoundError, UsageError
 from ggshell.pipeline.load.databases import Definitions, SourceTable
 from ggshell.pipeline.load.tasks import RunTask
 from ggshell.plurals import counted
@@ -122,7 +122,7 @@ class PostgresLoadSnapshot:
             without = name == "*" and execute(connection, _SCHEMAS, [[like_pattern(owner)]])
             if not roots and not without and self._patterns:
                 raise NotFoundError(
-                    f"no table matches {pattern}", code="GGS-00211", hint="check schema, spelling and case"
+                    f"no table matches {pattern}", code=NO_TABLE, hint="check schema, spelling and case"
                 )
             oids |= {int(oid): None for oid, *table in roots if exact or TableName(*table) not in own}
         return execute(connection, _TABLES, {"oids": list(oids)})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ggshell.connectors.postgres import ddl_capture_sql
 from ggshell.connectors.postgres.sealed_messages import opened, sealed
 from ggshell.connectors.postgres.session import execute, transaction
-from ggshell.errors import NotFoundError, StateError
+from ggshell.errors import NO_TABLE, NotFoundError, StateError
 from ggshell.record.name_patterns import matches
 from ggshell.record.sequences import SequenceValue
 from ggshell.types import TableName, quote_table
@@ -73,7 +73,7 @@ def flush(connection: psycopg.Connection[Any], pattern: str) -> list[SequenceVal
     if not values:
         raise NotFoundError(
             f"no sequence that the user may read matches {pattern}",
-            code="GGS-00211",
+            code=NO_TABLE,
             hint="check schema, spelling and case, and the privilege SELECT",
         )
     secret = ddl_capture_sql.secret(connection)

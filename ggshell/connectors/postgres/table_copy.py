@@ -18,7 +18,7 @@ from ggshell.connectors.postgres.held_snapshot import HeldSnapshot, ask, check, 
 from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.vectors import Bytes, ColumnStep, Encoded, Ints, encode_steps
 from ggshell.connectors.table_source import LoadTable, Wait, loaded_rows, parents_first
-from ggshell.errors import NotFoundError
+from ggshell.errors import NO_TABLE, NotFoundError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.image import LONGEST_SHORT, encode_image
@@ -111,7 +111,7 @@ class TableCopy:
     def _table(self, name: TableName, keycols: tuple[str, ...]) -> LoadTable:
         relation = describe.table_id(self._connection, name)
         if relation is None:
-            raise NotFoundError(f"table {name} does not exist", code="GGS-00211")
+            raise NotFoundError(f"table {name} does not exist", code=NO_TABLE)
         found = [
             each for each in describe.columns(self._connection, relation) if not each.generated
         ]  # the log does not contain generated columns

@@ -12,7 +12,7 @@ from ggshell.connectors.postgres import schema_trandata_sql as sql
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.connectors.postgres.slot import ensure_publication
 from ggshell.connectors.table_logging import LoggedSchema, LoggedTable, LoggingOutcome
-from ggshell.errors import DatabaseError, GgsError, NotFoundError
+from ggshell.errors import NO_TABLE, DatabaseError, GgsError, NotFoundError
 from ggshell.home.events import Severity
 from ggshell.types import TableName, quote
 
@@ -61,7 +61,7 @@ class PostgresTableLogging(NamedTuple):
         if schema not in sql.schemas(self.connection):
             raise NotFoundError(
                 f"schema {schema} has no SCHEMATRANDATA",
-                code="GGS-00211",
+                code=NO_TABLE,
                 hint="use INFO SCHEMATRANDATA * to list the schemas",
             )
         try:
@@ -81,7 +81,7 @@ class PostgresTableLogging(NamedTuple):
             [describe.like_pattern(pattern), sql.SCHEMA],
         )
         if not names:
-            raise NotFoundError(f"schema {pattern} does not exist", code="GGS-00211", hint="check spelling and case")
+            raise NotFoundError(f"schema {pattern} does not exist", code=NO_TABLE, hint="check spelling and case")
         added, fires = sql.schemas(self.connection), sql.fires(self.connection)
         return [_schema(name, added.get(name), fires=fires) for (name,) in names]
 

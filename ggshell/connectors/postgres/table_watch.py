@@ -13,7 +13,7 @@ from typing import Any
 from ggshell.clock import Clock
 from ggshell.connectors.postgres import describe, schema_trandata_sql, trandata
 from ggshell.connectors.postgres.relations import TableObserver
-from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, NotFoundError
+from ggshell.errors import NO_TABLE, ConnectionLostError, DatabaseError, GgsError, NotFoundError
 from ggshell.home.events import ReportEvent, Severity
 from ggshell.record.name_patterns import matches
 from ggshell.types import TableName, split_name
@@ -88,7 +88,7 @@ class TableWatch(TableObserver):
             for state in found.values():
                 trandata.require_capturable(state)
             first = self._patterns[0] if self._patterns else "*.*"
-            raise NotFoundError(f"no table matches {first}", code="GGS-00211", hint="check schema, spelling and case")
+            raise NotFoundError(f"no table matches {first}", code=NO_TABLE, hint="check schema, spelling and case")
         return found
 
     def _covered(self, connection: Any) -> bool:

@@ -15,7 +15,7 @@ from ggshell.connectors.postgres.identity import Choice, Member, WantedIdentity,
 from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.slot import PUBLICATION, ensure_publication
 from ggshell.connectors.postgres.table_changes import Statement, TableChange, carry_out
-from ggshell.errors import DatabaseError, GgsError, NotFoundError
+from ggshell.errors import NO_TABLE, DatabaseError, GgsError, NotFoundError
 from ggshell.types import TableName, quote, quote_table
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def info(connection: psycopg.Connection[Any], table: TableName) -> Trandata:
 
 
 def _missing(table: TableName) -> NotFoundError:
-    return NotFoundError(f"table {table} does not exist", code="GGS-00211")
+    return NotFoundError(f"table {table} does not exist", code=NO_TABLE)
 
 
 def _state(parts: list[Member], is_published: bool, version: int, *, covered: bool) -> Trandata:
