@@ -58,6 +58,8 @@ _MOMENT: Final = re.compile(
 _TIME: Final = re.compile(rb"(-?\d{1,3}:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]00(?::?00)?)?")
 _TRUTHS: Final = {b"t": b"1", b"f": b"0", b"true": b"1", b"false": b"0"}
 _EXTENDED: Final = 0x20000000
+_LONGITUDE_FIRST: Final = b" /*!80000 , 'axis-order=long-lat' */"
+"""The order of the values of a point, for MySQL, which otherwise reads the latitude first. MariaDB ignores this comment."""
 LARGEST_FLOAT: Final = math.ldexp(2 - 2**-23, 127)
 _FLOAT_STEP: Final = math.ldexp(1, 127 - 23)
 """The shortest text of the largest FLOAT, 3.4028235e38, is a number above it, which the server refuses."""
@@ -323,7 +325,7 @@ def _shape(value: bytes, column: TargetColumn) -> bytes:
         return b"ST_GeomFromWKB(" + bytes_literal(shape) + b")"
     srid = int.from_bytes(shape[5:9], "little")
     plain = shape[:1] + (kind & ~_EXTENDED).to_bytes(4, "little") + shape[9:]
-    return b"ST_GeomFromWKB(" + bytes_literal(plain) + b", %d)" % srid
+    return b"ST_GeomFromWKB(" + bytes_literal(plain) + b", %d%s)" % (srid, _LONGITUDE_FIRST)
 
 
 def _bounded(value: bytes, most: int, column: TargetColumn) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,7 @@ from ggshell.connectors.mysql.appliers import MysqlWatermarkTarget, open_target
 from ggshell.connectors.mysql.checkpoint_sql import MysqlCheckpointTables
 from ggshell.connectors.mysql.ddl_execution import DdlExecution
 from ggshell.connectors.mysql.ddl_text import ddl_text
+from ggshell.connectors.mysql.literals import literals_of
 from ggshell.connectors.mysql.session import connect
 from ggshell.errors import ApplyError, ConflictError, RowGoneError
 from ggshell.home.checkpoint import ReplicatKind
@@ -39,7 +41,7 @@ from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.pipeline.apply.error_rules import ErrorRule, Response
 from ggshell.pipeline.apply.mapping import MapRule
 from ggshell.pipeline.apply.responses import Responses
-from ggshell.pipeline.apply.target import SessionOptions
+from ggshell.pipeline.apply.target import SessionOptions, TargetColumn
 from ggshell.record.ddl import DdlStatement, encode_ddl
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
@@ -393,3 +395,11 @@ def test_deletes_cascade_by_other_tables(deliveries: MysqlDeliveries) -> None:
         "g": ["c", "t"],
         "r": [],
     }
+
+
+def test_a_point_keeps_its_longitude_and_its_latitude(deliveries: MysqlDeliveries) -> None:
+    """Regression: MySQL read the longitude as the latitude in the reference systems that name the latitude first."""
+    point = struct.pack("<dd", 100, 2).hex().upper()
+    column = TargetColumn("c", "point", "point")
+    (literal,) = literals_of("point", column)([f"0101000020E6100000{point}".encode()])
+    assert deliveries.execute(f"SELECT HEX({literal.decode()})") == [(f"E61000000101000000{point}",)]
