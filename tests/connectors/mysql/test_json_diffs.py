@@ -32,6 +32,7 @@ def _document() -> Document:
         (_change(0, "$.a", "z"), {"a": "z", "bb": [True, {"c": None}], 'd "e".f': "x"}),
         (_change(1, "$.bb[0]", "z"), {"a": 1, "bb": ["z", True, {"c": None}], 'd "e".f': "x"}),
         (_change(1, "$.bb[2]", "z"), {"a": 1, "bb": [True, {"c": None}, "z"], 'd "e".f': "x"}),
+        (_change(0, "$.bb[last-1]", "z") + _change(2, "$.bb[last].c"), {"a": 1, "bb": ["z", {}], 'd "e".f': "x"}),
         (_change(2, "$.bb[1].c") + _change(2, "$.bb[0]"), {"a": 1, "bb": [{}], 'd "e".f': "x"}),
         (_change(0, r'$."d \"e\".f"', "ü"), {"a": 1, "bb": [True, {"c": None}], 'd "e".f': "ü"}),
         (b"", {"a": 1, "bb": [True, {"c": None}], 'd "e".f': "x"}),
@@ -52,7 +53,8 @@ def test_a_new_member_is_where_mysql_keeps_it() -> None:
     "changes",
     [
         _change(0, "$.none", "z"),
-        _change(1, "$.a", "z"), _change(2, "$.none"), _change(2, "$.bb[7]"), _change(0, "$.a.b", "z"),
+        _change(1, "$.a", "z"), _change(2, "$.none"), _change(2, "$.bb[7]"), _change(2, "$.bb[last-7]"),
+        _change(0, "$.a.b", "z"),
         _change(2, "$"), _change(0, "a", "z"), _change(0, "$.a b", "z"), _change(7, "$"),
     ],
 )  # fmt: skip

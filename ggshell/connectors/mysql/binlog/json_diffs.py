@@ -16,7 +16,7 @@ from ggshell.connectors.mysql.binlog.json_binary import Document, json_document
 from ggshell.errors import CaptureError
 from ggshell.files import read_json
 
-_LEG: Final = re.compile(r'\[(\d+)\]|\.("(?:[^"\\]|\\.)*")|\.([^.\[\]"\s]+)')
+_LEG: Final = re.compile(r'\[(\d+)\]|\[last(?:-(\d+))?\]|\.("(?:[^"\\]|\\.)*")|\.([^.\[\]"\s]+)')
 
 
 class Operation(IntEnum):
@@ -28,7 +28,10 @@ class Operation(IntEnum):
 
 
 class Change(NamedTuple):
-    """One change. ``path``: the names of members and the indexes of elements, from the root on."""
+    """One change. ``path``: the names of members and the indexes of elements, from the root on.
+
+    A negative index counts from the end: -1 is the last element.
+    """
 
     operation: Operation
     path: tuple[str | int, ...]
@@ -67,7 +70,7 @@ def changes(data: bytes) -> Iterator[Change]:
 
 
 def path_of(text: str) -> tuple[str | int, ...]:
-    """Read a path: ``$.name[3]."other name"``. Raises CaptureError if it is not one."""
+    """Read a path: ``$.name[3]."other name"[last-1]``. Raises CaptureError if it is not one."""
     legs: list[str | int] = []
     place = 1
     while text[:1] == "$" and place < len(text):
@@ -75,10 +78,17 @@ def path_of(text: str) -> tuple[str | int, ...]:
         if match is None:
             break
         place = match.end()
-        legs.append(int(match[1]) if match[1] else read_json(match[2]) if match[2] else match[3])
+        legs.append(_leg(match))
     if text[:1] != "$" or place < len(text):
         raise CaptureError(f"{text!r} in the binary log is not a valid path of JSON", code=DAMAGED)
     return tuple(legs)
+
+
+def _leg(match: re.Match[str]) -> str | int:
+    index, from_end, quoted, name = match.groups()
+    if index or not (quoted or name):
+        return int(index) if index else -1 - int(from_end or 0)
+    return str(read_json(quoted)) if quoted else str(name)
 
 
 def _changed(document: Document, change: Change) -> Document:
