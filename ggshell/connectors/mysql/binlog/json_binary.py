@@ -72,7 +72,7 @@ def _value(kind: int, data: bytes, place: int, depth: int) -> Document:
     if depth > _DEEPEST:
         raise CaptureError("a JSON value in the binary log is nested too deeply", code=DAMAGED)
     if kind <= 3:
-        return _container(data[place:], depth, is_object=kind in (0, 1), large=kind in (1, 3))
+        return _container(data, place, depth, is_object=kind in (0, 1), large=kind in (1, 3))
     if kind == _LITERAL:
         return _LITERALS[data[place]]
     if kind in _NUMBERS:
@@ -89,22 +89,25 @@ def _value(kind: int, data: bytes, place: int, depth: int) -> Document:
     raise CaptureError(f"a JSON value of type {kind} in the binary log", code=DAMAGED)
 
 
-def _container(data: bytes, depth: int, *, is_object: bool, large: bool) -> Document:
-    """An object or an array: the count, the size, the entries of the keys, those of the values, keys and values."""
+def _container(data: bytes, start: int, depth: int, *, is_object: bool, large: bool) -> Document:
+    """An object or an array: the count, the size, the entries of the keys, those of the values, keys and values.
+
+    ``start``: where it begins, from which its offsets count.
+    """
     form, width = ("<I", 4) if large else ("<H", 2)
     number: Callable[[int], int] = lambda place: struct.unpack_from(form, data, place)[0]  # noqa: E731
-    count, place = number(0), 2 * width
+    count, place = number(start), start + 2 * width
     keys: list[str] = []
     if is_object:
         for _ in range(count):
-            first, size = number(place), struct.unpack_from("<H", data, place + width)[0]
+            first, size = start + number(place), struct.unpack_from("<H", data, place + width)[0]
             keys.append(data[first : first + size].decode())
             place += width + 2
     values: list[Document] = []
     inline = _INLINE_LARGE if large else _INLINE_SMALL
     for _ in range(count):
         kind = data[place]
-        at = place + 1 if kind in inline else number(place + 1)
+        at = place + 1 if kind in inline else start + number(place + 1)
         values.append(_value(kind, data, at, depth + 1))
         place += 1 + width
     return dict(zip(keys, values, strict=True)) if is_object else values
