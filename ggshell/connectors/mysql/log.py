@@ -405,7 +405,7 @@ class MysqlLog:
     def _is_single(kind: StatementKind, current: _Open) -> bool:
         """Whether a statement is a transaction of MySQL by itself: DDL has no BEGIN and no end."""
         other = kind in (StatementKind.OTHER, StatementKind.TRUNCATE)
-        return other and ":" in current.begin.gtid and not current.transaction.count
+        return other and not current.begin.of_mariadb and not current.transaction.count
 
     def _truncate(self, name: TableName, event: bytes, cache: TransactionCache) -> None:
         if not self._rules.wanted(name):

@@ -197,6 +197,11 @@ class TransactionBegin(NamedTuple):
     completes: str = ""
     commit_time: int = 0
 
+    @property
+    def of_mariadb(self) -> bool:
+        """Whether MariaDB has written it; only MySQL has anonymous transactions."""
+        return bool(self.gtid) and ":" not in self.gtid
+
 
 def mariadb_gtid(event: bytes) -> TransactionBegin:
     head = header(event)
