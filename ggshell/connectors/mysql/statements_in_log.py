@@ -15,7 +15,7 @@ _TRUNCATE = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?(?:({_NAME})\s*\.\s*)?({_NAME}
 _XA = re.compile(
     r"XA\s+(START|BEGIN|END|PREPARE|COMMIT|ROLLBACK)\b\s*(.*?)\s*(?:ONE\s+PHASE)?\s*;?$", re.IGNORECASE | re.DOTALL
 )
-_ROWS_FOLLOW = re.compile(r"\s+START\s+TRANSACTION\s*$")
+_ROWS_FOLLOW = re.compile(r"(CREATE\s+TABLE\b.*\S)\s+START\s+TRANSACTION\s*", re.DOTALL)
 _ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH"})
 
 
@@ -55,7 +55,8 @@ _XA_KINDS: Final = {"COMMIT": StatementKind.XA_COMMIT, "ROLLBACK": StatementKind
 
 def without_start(text: str) -> str:
     """Remove what MySQL adds to CREATE TABLE … SELECT: the rows follow in the same transaction, which does not end here."""
-    return _ROWS_FOLLOW.sub("", text)
+    found = _ROWS_FOLLOW.fullmatch(text)
+    return text if found is None else found[1]
 
 
 def read_statement(text: str, database: str) -> LoggedStatement:

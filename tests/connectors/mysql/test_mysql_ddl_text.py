@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from ggshell.connectors.mysql.ddl_text import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ddl_text, renamed
+from ggshell.connectors.mysql.statements_in_log import without_start
 from ggshell.types import TableName
 
 
@@ -117,3 +118,10 @@ def test_the_sql_mode_decides_what_quotes_mean() -> None:
     assert found is not None
     assert found.objects[0].name == ("shop", "items")
     assert ddl_text(text, "shop") is None
+
+
+def test_only_a_table_is_followed_by_the_rows_of_its_query() -> None:
+    """Regression: a procedure that starts a transaction lost this statement, and its transaction was dropped."""
+    assert without_start("CREATE TABLE `a` (\n  `b` int\n) START TRANSACTION") == "CREATE TABLE `a` (\n  `b` int\n)"
+    body = "CREATE DEFINER=`root`@`%` PROCEDURE `p`() START TRANSACTION"
+    assert without_start(body) == body
