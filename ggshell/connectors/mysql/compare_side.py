@@ -205,6 +205,8 @@ def _text(column: MysqlColumn, family: Family) -> str:
             return _float_text(f"({name} + 0e0)")
         case Family.BITS | Family.SOURCE_TEXT if column.family is Family.BITS:
             return f"LPAD(BIN({name}), {column.type.partition('(')[2].rstrip(')')}, '0')"
+        case Family.BYTES if column.kind == "vector":
+            return f"CAST({name} AS BINARY)"  # MySQL compares vectors only with each other
         case Family.BYTES:
             return name  # the digits of the value may be longer than max_allowed_packet: ``_Dialect.ask`` makes them
         case Family.DATE:

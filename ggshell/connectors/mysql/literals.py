@@ -28,7 +28,7 @@ from ggshell.record.families import family
 from ggshell.record.fields import Value
 
 INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
-BINARIES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+BINARIES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"})
 GEOMETRIES: Final = frozenset(
     {
         "geometry",
@@ -46,7 +46,7 @@ LABELED: Final = frozenset({"enum", "set"})
 _FLOATS: Final = frozenset({"float", "double"})
 _MOMENTS: Final = frozenset({"datetime", "timestamp"})
 _BOUNDED: Final = frozenset({"char", "varchar"})
-_HEXADECIMAL_SOURCES: Final = BINARIES | {"bytea", "raw", "long raw", "vector"}
+_HEXADECIMAL_SOURCES: Final = BINARIES | {"bytea", "raw", "long raw"}
 _LONG: Final = 1000
 """From this number of bytes on, a binary value is written as it is instead of as digits, which are twice as long."""
 _NUMERIC: Final = b"0123456789-+.eE"

@@ -34,6 +34,8 @@ _NOT_STRICT: Final = f"SET SESSION sql_mode = '{_MODES}';"
 """How the server accepts the error value of an ENUM."""
 LONG: Final = 200
 """A text or binary value with more characters or digits is recognized by its MD5."""
+_OPAQUE: Final = GEOMETRIES | {"vector"}
+"""Types that the server does not compare with a binary value."""
 _NUMBERS: Final = frozenset({Family.INTEGER, Family.DECIMAL, Family.FLOAT, Family.TRUTH})
 
 
@@ -148,7 +150,7 @@ class _Repair:
         if value is None:
             return f"{quoted} IS NULL"
         literal = self._literal(name, value)
-        if family is Family.BYTES and (len(value) > LONG or self._column(name).base_type in GEOMETRIES):
+        if family is Family.BYTES and (len(value) > LONG or self._column(name).base_type in _OPAQUE):
             return f"MD5({quoted}) = '{_md5(bytes.fromhex(value))}'"
         if family not in (Family.TEXT, Family.DOCUMENT):
             return f"{quoted} = {literal}"

@@ -228,6 +228,8 @@ class MysqlStatements:
             return b"%s=CAST(%s AS FLOAT)" % (name, literal)
         if column.base_type in GEOMETRIES:
             return b"ST_AsBinary(%s)=ST_AsBinary(%s)" % (name, literal)
+        if column.base_type == "vector":
+            return b"CAST(%s AS BINARY)=%s" % (name, literal)  # MySQL compares vectors only with each other
         equal = b"%s=%s" % (name, literal)
         if column.exact or not _is_text(column):
             return equal
