@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from ggshell.clock import Clock
 from ggshell.connectors.mysql.binlog import events
+from ggshell.connectors.mysql.binlog.cascades import CascadedRows
 from ggshell.connectors.mysql.binlog.events import EventHeader, EventType, TransactionBegin
 from ggshell.connectors.mysql.binlog.partial_updates import whole_updates
 from ggshell.connectors.mysql.binlog.plan import TablePlan
@@ -127,6 +128,7 @@ class MysqlLog:
         self._base = base
         self._report = report
         self._unlogged = UnloggedChanges(report)
+        self._cascaded = CascadedRows()
         self._file = (start >> 32) - base
         self._read = self._safe = self.end = start
         self._last = last
@@ -348,6 +350,8 @@ class MysqlLog:
         number = table_number(event)
         if number in self._ignored:
             self._by_replicat = self._by_replicat or number in self._applied
+            for message in self._cascaded.ordered(event, captured=False):
+                self._add(message, cache)
             return
         if number not in self._tables:
             raise CaptureError(f"rows of table {number} precede its description in the binary log", code=events.DAMAGED)
@@ -355,7 +359,8 @@ class MysqlLog:
         if event[4] == EventType.PARTIAL_UPDATE_ROWS and table.plan is not None:
             event = whole_updates(event, table.plan)
         self._unlogged.look(event, table.definition.name)
-        self._add(event, cache)
+        for message in self._cascaded.ordered(event, captured=True):
+            self._add(message, cache)
 
     def _add(self, message: bytes, cache: TransactionCache) -> None:
         if self._current is None:
@@ -499,6 +504,7 @@ class MysqlLog:
 
     def _drop(self, cache: TransactionCache) -> None:
         """Forget the transaction that is being read: it was rolled back."""
+        self._cascaded.forget()
         self._pending, self._pending_size = [], 0
         current, self._current = self._current, None
         if current is not None:

@@ -147,17 +147,23 @@ class MysqlTarget(PipelinedTarget[ApplyStep]):
         try:
             for work in statement_rows(changes(batch, first, last, mappings)):
                 made = [ApplyStep(*each) for each in self._statements_of(work.mapping).many(work)]
-                steps += made if work.kind is not ChangeKind.DELETE else self._cascaded(work.mapping, made)
+                steps += self._cascaded(work.kind, work.mapping.target, made)
         except ApplyError as error:
             return Refusal.of(error)
         self._has_rows = True
         return self._gathered(steps, last - first, batch.size(first, last))
 
-    def _cascaded(self, mapping: TableMapping, steps: list[ApplyStep]) -> list[ApplyStep]:
-        """Deletes, of which the delete of a parent in the same transaction may already have removed the rows."""
-        target = mapping.target
-        cascaded = any(parent in self._emptied for parent in target.cascades)
-        self._emptied.add(target.name)
+    def _cascaded(self, kind: ChangeKind, target: TargetTable, steps: list[ApplyStep]) -> list[ApplyStep]:
+        """Changes of rows that a change of a parent in the same transaction may already have removed or moved."""
+        if kind is ChangeKind.DELETE:
+            parents, changed = target.cascades, self._emptied
+        elif kind in (ChangeKind.UPDATE, ChangeKind.MOVE):
+            parents, changed = target.followed, self._moved
+        else:
+            return steps
+        cascaded = any(parent in changed for parent in parents)
+        if kind is not ChangeKind.UPDATE:
+            changed.add(target.name)
         return [step._replace(affects=None) for step in steps] if cascaded else steps
 
     def apply_one(self, batch: ChangeBatch, row: int, mapping: TableMapping) -> Refusal | None:
@@ -169,6 +175,7 @@ class MysqlTarget(PipelinedTarget[ApplyStep]):
     def _next_group(self) -> None:
         self._has_rows = False
         self._emptied.clear()
+        self._moved.clear()
 
     def _position(self, table: TableName, row: CheckpointRow, ids: Sequence[str]) -> list[ApplyStep]:
         """The steps that write the position."""
@@ -269,6 +276,7 @@ class MysqlTarget(PipelinedTarget[ApplyStep]):
         self._link = enter(self._connection, self._login)
         self._statements: dict[int, MysqlStatements] = {}
         self._emptied: set[TableName] = set()
+        self._moved: set[TableName] = set()
         self._no_transaction()
         self._doubted = self._has_rows = False
         self._forget()

@@ -55,10 +55,10 @@ SELECT CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_N
 _CASCADES: Final = """
 WITH RECURSIVE up (owner, name) AS (
   SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS
-   WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s AND DELETE_RULE = 'CASCADE'
+   WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s AND {rule}_RULE = 'CASCADE'
    UNION
   SELECT r.UNIQUE_CONSTRAINT_SCHEMA, r.REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS r
-    JOIN up ON r.CONSTRAINT_SCHEMA = up.owner AND BINARY r.TABLE_NAME = BINARY up.name WHERE r.DELETE_RULE = 'CASCADE')
+    JOIN up ON r.CONSTRAINT_SCHEMA = up.owner AND BINARY r.TABLE_NAME = BINARY up.name WHERE r.{rule}_RULE = 'CASCADE')
 SELECT owner, name FROM up ORDER BY 1, 2"""
 _REFERENCED: Final = """
 SELECT 1 FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s LIMIT 1"""
@@ -95,11 +95,17 @@ def target_table(connection: Connection[Any], table: TableName, *, any_engine: b
         columns=columns,
         key=unique.get("PRIMARY", ()),
         unique=tuple(map(frozenset, unique.values())),
-        cascades=tuple(TableName(*row) for row in execute(connection, _CASCADES, [*table])),
+        cascades=_cascades(connection, table, "DELETE"),
+        followed=_cascades(connection, table, "UPDATE"),
         foreign=_foreign(execute(connection, _FOREIGN, [*table])),
         referenced=bool(execute(connection, _REFERENCED, [*table])),
         opaque=opaque,
     )
+
+
+def _cascades(connection: Connection[Any], table: TableName, rule: str) -> tuple[TableName, ...]:
+    """The tables whose deletes or updates cascade to a table, directly or not."""
+    return tuple(TableName(*row) for row in execute(connection, _CASCADES.format(rule=rule), [*table]))
 
 
 def _column(name: str, base: str, whole: str, expression: str, collation: str | None, renewed: int) -> TargetColumn:

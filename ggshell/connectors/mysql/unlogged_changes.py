@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ggshell.connectors.mysql.binlog.events import HEADER_SIZE, Query
+from ggshell.connectors.mysql.binlog.cascades import is_unchecked
+from ggshell.connectors.mysql.binlog.events import Query
 from ggshell.connectors.mysql.binlog.row_events import has_all_columns, operation_of
 from ggshell.connectors.mysql.ddl_capture import OWN_OFFSET
 from ggshell.connectors.mysql.ddl_text import ddl_text, makes_versions, removes_rows
 from ggshell.connectors.mysql.requirements import versioned
-from ggshell.connectors.mysql.session import execute
+from ggshell.connectors.mysql.session import execute, variables
 from ggshell.record.operation import IoType
 from ggshell.types import TableName
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 CASCADES: Final = "GGS-00486"
 _UNCHECKED, _INCOMPLETE, _PARTITION = "GGS-00487", "GGS-00488", "GGS-00489"
-_FLAGS: Final = HEADER_SIZE + 6
-_NO_FOREIGN_KEY_CHECKS: Final = 2
+_BY_ENGINE: Final = "innodb_native_foreign_keys"
+"""Whether InnoDB enforces foreign keys. Servers without this setting do it there."""
 _SHOWN: Final = 5
 """How many tables a message names."""
 
@@ -37,7 +38,7 @@ class UnloggedChanges:
 
     def look(self, event: bytes, table: TableName) -> None:
         inserts = operation_of(event) is IoType.INSERT
-        if not inserts and event[_FLAGS] & _NO_FOREIGN_KEY_CHECKS:
+        if not inserts and is_unchecked(event):
             self._report_once(
                 _UNCHECKED,
                 table,
@@ -79,7 +80,9 @@ class UnloggedChanges:
 
 
 def cascading_tables(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> list[TableName]:
-    """The captured tables whose rows a foreign key changes or deletes, which the server does not log."""
+    """The captured tables whose rows a foreign key changes or deletes, which InnoDB does not log."""
+    if variables(connection, _BY_ENGINE).get(_BY_ENGINE) == "OFF":
+        return []
     rows = execute(
         connection,
         "SELECT DISTINCT CONSTRAINT_SCHEMA, TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"

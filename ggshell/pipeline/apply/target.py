@@ -49,10 +49,11 @@ class TargetTable(NamedTuple):
 
     ``key``: the primary key; ``unique``: each set of columns that a unique index covers, by name; ``routed``: a trigger may
     insert rows into another table, such as an inheritance child, which then belong to this one; ``bulk``: rows can be
-    loaded with COPY; ``cascades``: the tables whose deletes cascade to its rows, directly or not; ``foreign``: foreign keys;
-    ``referenced``: other tables have foreign keys to it; ``opaque``: it has a uniqueness rule that columns alone do not
-    express (an expression, an exclusion constraint, NULLs that are not distinct); ``shape``: identifies this version of the
-    table's structure, and is never reused after a change (empty if nothing else can change the table).
+    loaded with COPY; ``cascades``: the tables whose deletes cascade to its rows, directly or not; ``followed``: those whose
+    updates of a key do; ``foreign``: foreign keys; ``referenced``: other tables have foreign keys to it; ``opaque``: it has
+    a uniqueness rule that columns alone do not express (an expression, an exclusion constraint, NULLs that are not
+    distinct); ``shape``: identifies this version of the table's structure, and is never reused after a change (empty if
+    nothing else can change the table).
     """
 
     name: TableName
@@ -67,6 +68,7 @@ class TargetTable(NamedTuple):
     referenced: bool = False
     opaque: bool = False
     shape: str = ""
+    followed: tuple[TableName, ...] = ()
 
 
 class TableMapping(NamedTuple):

@@ -44,6 +44,7 @@ from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import SessionOptions, TargetColumn
 from ggshell.record.ddl import DdlStatement, encode_ddl
 from ggshell.record.definition import Column, TableDefinition
+from ggshell.record.image import join_key_update
 from ggshell.record.operation import IoType
 from ggshell.types import Csn, TableName
 
@@ -274,6 +275,22 @@ def test_children_that_a_delete_of_their_parent_has_removed_are_not_missed(deliv
     delivery = deliveries.start()
     _apply(delivery, Tx(1, [delete(1), Row(child, IoType.DELETE, image("5"))]))
     assert deliveries.content() == {}
+
+
+def test_a_child_that_an_update_of_its_parent_has_changed_is_not_missed(deliveries: MysqlDeliveries) -> None:
+    """Regression: MySQL logs the rows that a foreign key has changed; the foreign key of the target had changed them before."""
+    deliveries.execute(
+        "CREATE TABLE c (a int, t int, FOREIGN KEY (t) REFERENCES t (id) ON UPDATE CASCADE)",
+        "INSERT INTO t VALUES (1, 'x', 1)",
+        "INSERT INTO c VALUES (5, 1)",
+    )
+    child = TableDefinition(TableName("hr", "c"), (Column("a", "integer"), Column("t", "integer")), ())
+    changed = Row(child, IoType.KEY_FIELD_COMP, join_key_update(image("5", "1"), image("5", "2")))
+    delivery = deliveries.start()
+    _apply(delivery, Tx(1, [key_update(1, 2), changed]))
+    assert deliveries.execute("SELECT * FROM c") == [(5, 2)]
+    with pytest.raises(ApplyError, match="no row was found"):
+        _apply(delivery, Tx(2, [changed]))
 
 
 def test_a_table_that_changes_between_transactions_is_described_again(deliveries: MysqlDeliveries) -> None:
