@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 FILES_OF_SERVER: Final = 10_000_000
+_ENCRYPTION_HEAD: Final = 512
+"""The bytes before the log in an encrypted file of MySQL, which its size includes and its positions do not."""
 _MOST: Final = (1 << 32) - 1
 _GTID = re.compile(r"\bGTID (\d+-\d+-\d+)|GTID_NEXT= '([^']+)'")
 """What SHOW BINLOG EVENTS says of a GTID event: of MariaDB, and of MySQL."""
 
 
 class LogFile(NamedTuple):
-    """A file of the log. ``number``: its suffix."""
+    """A file of the log. ``size``: the position of its end; ``number``: its suffix."""
 
     name: str
     size: int
@@ -74,7 +76,8 @@ def value_of(base: int, file: int, position: int) -> int:
 
 def log_files(connection: Connection[Any]) -> list[LogFile]:
     """The files that the server still has, the oldest first. Raises DatabaseError if it writes none."""
-    return [LogFile(str(row[0]), int(row[1])) for row in execute(connection, "SHOW BINARY LOGS")]
+    rows = execute(connection, "SHOW BINARY LOGS")
+    return [LogFile(name, int(size) - (_ENCRYPTION_HEAD if "Yes" in more else 0)) for name, size, *more in rows]
 
 
 def file_named(files: Sequence[LogFile], number: int) -> LogFile | None:

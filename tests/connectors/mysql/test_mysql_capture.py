@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 from mariadb_home import MariadbHome
-from mariadb_servers import done_gtids, execute, last_gtid, log_status, only_mariadb
+from mariadb_servers import IS_MYSQL, done_gtids, execute, last_gtid, log_status, only_mariadb
 
 from ggshell.connectors.mysql.session import connect
 
@@ -242,7 +242,9 @@ def test_changes_that_the_log_does_not_show_are_reported_once_for_each_table(cap
     report = capture.home.report("EXT1").read_text()
     schema = capture.schema
     told = [line.partition("GGS-")[2] for line in report.splitlines() if "WARNING" in line and "GGS-0048" in line]
-    assert [line[:5] for line in told] == ["00486", "00487", "00488"]
-    assert f"Foreign keys of {schema}.cascades change" in told[0]
-    assert f"rows of {schema}.items:" in told[1]
-    assert f"inserted into {schema}.restricts:" in told[2]
+    if not IS_MYSQL:  # MySQL 9.6 and newer log what foreign keys change
+        assert told[0].startswith("00486")
+        assert f"Foreign keys of {schema}.cascades change" in told.pop(0)
+    assert [line[:5] for line in told] == ["00487", "00488"]
+    assert f"rows of {schema}.items:" in told[0]
+    assert f"inserted into {schema}.restricts:" in told[1]

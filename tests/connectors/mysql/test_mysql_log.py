@@ -12,6 +12,7 @@ from ggshell.clock import SystemClock
 from ggshell.connectors.mysql.binlog import events
 from ggshell.connectors.mysql.encode import encode_runs
 from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
+from ggshell.connectors.mysql.log_files import LogFile, log_files
 from ggshell.errors import CaptureError
 from ggshell.pipeline.capture.cache import TransactionCache
 from ggshell.pipeline.capture.source import MessageRun
@@ -214,3 +215,28 @@ def test_a_log_without_gtids_has_the_same_changes(tmp_path: Path, recorded: list
     changed = b"".join(map(_anonymous, FileWire(RECORDED.read_bytes()).events))
     found = transactions(b"\xfebin" + changed, tmp_path)
     assert [each.changes for each in found if each.changes] == [each.changes for each in recorded]
+
+
+class _Cursor(NamedTuple):
+    """The answer to SHOW BINARY LOGS; also a connection that returns it."""
+
+    rows: list[tuple[str, int, str]]
+
+    def cursor(self) -> _Cursor:
+        return self
+
+    def __enter__(self) -> _Cursor:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def execute(self, statement: str, _: object) -> None: ...
+
+    def fetchall(self) -> list[tuple[str, int, str]]:
+        return self.rows
+
+
+def test_the_positions_of_an_encrypted_file_begin_after_its_head() -> None:
+    """Regression: the size was taken for the end of the log, so Extract began after it, and the server refused it."""
+    cursor = _Cursor([("binlog.000001", 1788, "Yes"), ("binlog.000002", 1276, "No")])
+    assert log_files(cursor) == [LogFile("binlog.000001", 1276), LogFile("binlog.000002", 1276)]  # type: ignore[arg-type]
