@@ -23,13 +23,15 @@ SQL_MODE: Final = (
     "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION,ALLOW_INVALID_DATES"
 )
 """Values are stored as they are or refused; 0 in an AUTO_INCREMENT column stays 0, and zero dates are dates."""
+GENERATED_KEYS: Final = " /*!80030 show_gipk_in_create_table_and_information_schema = ON, */"
+"""The primary keys that MySQL adds are shown, as the log has them. MariaDB ignores this comment."""
 SESSION: Final = (
-    f"SET SESSION sql_mode = '{SQL_MODE}', time_zone = '+00:00', wait_timeout = 28800, net_write_timeout = 600,"
+    f"SET SESSION sql_mode = '{SQL_MODE}', time_zone = '+00:00', wait_timeout = 28800,{GENERATED_KEYS} net_write_timeout = 600,"
     " net_read_timeout = 600, character_set_results = utf8mb4"
 )
 """The settings of every connection of ggshell: TIMESTAMP values are in UTC, text is in UTF-8."""
 APPLY_SESSION: Final = (
-    f"SET SESSION sql_mode = '{SQL_MODE},NO_BACKSLASH_ESCAPES', time_zone = '+00:00', wait_timeout = 28800,"
+    f"SET SESSION sql_mode = '{SQL_MODE},NO_BACKSLASH_ESCAPES', time_zone = '+00:00', wait_timeout = 28800,{GENERATED_KEYS}"
     " net_write_timeout = 600, net_read_timeout = 600, character_set_results = utf8mb4, foreign_key_checks = 1,"
     " unique_checks = 1, sql_safe_updates = 0, sql_select_limit = DEFAULT, lc_messages = 'en_US'"
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from contextlib import closing
 
+import pytest
 from all_types import KINDS, create_table, random_row
 from log_files import rows_of
-from mariadb_servers import execute, log_status, schema_of
+from mariadb_servers import IS_MYSQL, execute, log_status, schema_of
 
 from ggshell.connectors.mysql.session import connect
 from ggshell.connectors.mysql.table_load import MysqlTables
@@ -31,7 +32,7 @@ def _loaded(login: str, table: str) -> dict[bytes | None, dict[str, bytes | None
         for batch in snapshot.read(1, chosen):
             for row in range(len(batch)):
                 values = {names[index]: value for index, value in decode_image(batch.data(row))}
-                found[values["id"]] = values
+                found[values[names[0]]] = values
     return found
 
 
@@ -85,3 +86,15 @@ def test_a_value_is_loaded_whole_if_its_digits_exceed_max_allowed_packet(mariadb
     )
     (row,) = _loaded(mariadb, "t").values()
     assert row == {"id": b"1", "b": b"\\x" + b"00ff" * (size // 2), "c": "é".encode() * size}
+
+
+@pytest.mark.skipif(not IS_MYSQL, reason="only MySQL adds primary keys")
+def test_a_primary_key_that_the_server_has_added_is_loaded_although_it_is_not_shown(mariadb: str) -> None:
+    """Regression: the log has the column, but an initial load and the description of a target did not."""
+    shown = "SET GLOBAL show_gipk_in_create_table_and_information_schema"
+    added = "SET sql_generate_invisible_primary_key = ON"
+    execute(mariadb, added, "CREATE TABLE t (a int)", "INSERT INTO t VALUES (7)", f"{shown} = OFF")
+    try:
+        assert _loaded(mariadb, "t") == {b"1": {"my_row_id": b"1", "a": b"7"}}
+    finally:
+        execute(mariadb, f"{shown} = ON")
