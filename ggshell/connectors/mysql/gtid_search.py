@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ggshell.connectors.mysql.binlog import events
 from ggshell.connectors.mysql.binlog.events import EventType
 from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
-from ggshell.connectors.mysql.gtid_sets import GtidSet, parse_set
+from ggshell.connectors.mysql.gtid_sets import GtidSet, parse_set, set_of
 from ggshell.connectors.mysql.log_files import LogFile, log_files
 from ggshell.connectors.mysql.session import execute
 from ggshell.connectors.mysql.wire import GONE, ReplicationWire, StartAt
@@ -52,7 +52,7 @@ class GtidSearch(NamedTuple):
     def first_missing(self, known: GtidSet) -> tuple[LogFile, int]:
         """Return the file and the position of the first transaction that is not in a set, or of the end of the log.
 
-        Raises CaptureError if transactions that are not in the set have been purged.
+        Raises CaptureError if transactions that are not in the set have been purged, or others of the set follow.
         """
         files = log_files(self.connection)
         file = next((each for each in reversed(files) if self._is_part(self.gtids_before(each), known)), None)
@@ -62,10 +62,28 @@ class GtidSearch(NamedTuple):
                 code=GONE,
                 hint="use a GTID set that contains @@GLOBAL.gtid_purged",
             )
+        passed: list[str] = []
         for place, name in _transactions(self.login, self.server_id, file):
             if name not in known:
+                self._require_no_gap(known, file, passed)
                 return file, place
+            passed.append(name)
         return file, file.size
+
+    def _require_no_gap(self, known: GtidSet, file: LogFile, passed: list[str]) -> None:
+        """Raise CaptureError if a set has transactions after the first one that it lacks: they would be captured too.
+
+        ``passed``: the transactions of the file before that one.
+        """
+        before = ",".join(filter(None, (str(self.gtids_before(file)), str(set_of(passed)))))
+        done = "GTID_SUBTRACT(%s, GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed))"
+        ((rest,),) = execute(self.connection, f"SELECT GTID_SUBTRACT({done}, %s)", [str(known), str(known), before])
+        if rest:
+            raise CaptureError(
+                f"the GTID set has transactions after the first one that it lacks: {rest}",
+                code=GONE,
+                hint="use a set of all transactions up to one of them, or LOGNUM n LOGPOS p",
+            )
 
     def gtids_before(self, file: LogFile) -> GtidSet:
         """The GTIDs of the transactions before a file."""

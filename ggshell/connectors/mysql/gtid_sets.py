@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,6 +50,19 @@ def parse_set(text: str) -> GtidSet:
                 domain = f"{server}:{word}"
             else:
                 raise _not_a_set(part)
+    return GtidSet(found)
+
+
+def set_of(gtids: Iterable[str]) -> GtidSet:
+    """The set of some transactions; anonymous ones are left out."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    numbers = sorted((domain, int(number)) for domain, _, number in (each.rpartition(":") for each in gtids if each))
+    for domain, number in numbers:
+        intervals = found.setdefault(domain, [])
+        if intervals and number <= intervals[-1][1] + 1:
+            intervals[-1] = intervals[-1][0], number
+        else:
+            intervals.append((number, number))
     return GtidSet(found)
 
 

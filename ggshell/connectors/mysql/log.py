@@ -380,6 +380,12 @@ class MysqlLog:
             cache.add(transaction, transaction.chunk(self._tables, streamed=False), Messages.pack(self._pending))
         self._pending, self._pending_size = [], 0
 
+    def _end_rows(self, cache: TransactionCache) -> None:
+        """Hand everything to the cache at the end of a transaction."""
+        for message in self._cascaded.rest():
+            self._add(message, cache)
+        self._flush(cache)
+
     def _query(self, query: events.Query, event: bytes, head: EventHeader, cache: TransactionCache) -> Committed | None:
         if self._current is None:
             return None
@@ -442,7 +448,7 @@ class MysqlLog:
         if self._by_replicat and not self._rules.replicates:
             self._drop(cache)
             return None
-        self._flush(cache)
+        self._end_rows(cache)
         current, self._current = self._current, None
         if current is None:
             return None
@@ -477,7 +483,7 @@ class MysqlLog:
 
     def _prepare(self, name: str, cache: TransactionCache) -> None:
         """Keep a prepared XA transaction open."""
-        self._flush(cache)
+        self._end_rows(cache)
         if self._current is not None:
             self._passed(self._current.begin)
             self._prepared[name] = self._current

@@ -53,8 +53,11 @@ def unmet(connection: Connection[Any], version: ServerVersion) -> list[str]:
 
 def _missing_rights(connection: Connection[Any], version: ServerVersion) -> list[str]:
     """The privileges that the user of the login lacks."""
-    grants = " ".join(str(row[0]).upper() for row in execute(connection, "SHOW GRANTS"))
-    if "ALL PRIVILEGES ON *.*" in grants or "SUPER" in grants:
+    grants = [str(row[0]).upper().removeprefix("GRANT ") for row in execute(connection, "SHOW GRANTS")]
+    held = {
+        name.strip() for grant in grants if " ON *.* TO " in grant for name in grant.partition(" ON ")[0].split(",")
+    }
+    if held & {"ALL PRIVILEGES", "SUPER"}:
         return []
     needed = ["REPLICATION SLAVE"]
     needed.append("BINLOG MONITOR" if version.mariadb else "REPLICATION CLIENT")
@@ -63,7 +66,7 @@ def _missing_rights(connection: Connection[Any], version: ServerVersion) -> list
         "BINLOG MONITOR": ("BINLOG MONITOR", "REPLICATION CLIENT"),
         "REPLICATION CLIENT": ("REPLICATION CLIENT",),
     }
-    lacking = [name for name in needed if not any(text in grants for text in names[name])]
+    lacking = [name for name in needed if not held & set(names[name])]
     user = execute(connection, "SELECT CURRENT_USER()")[0][0]
     return [f"{user} lacks the privilege {name}: GRANT {name} ON *.* TO the user" for name in lacking]
 

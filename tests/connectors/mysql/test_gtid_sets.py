@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ggshell.connectors.mysql.gtid_sets import parse_set
+from ggshell.connectors.mysql.gtid_sets import parse_set, set_of
 from ggshell.errors import UsageError
 
 ONE, TWO = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "0b4f101a-eb6f-11f1-8ee2-02fc00000001"
@@ -24,6 +24,11 @@ def test_a_set_contains_its_transactions_and_no_others(
     found = parse_set(text)
     assert [gtid for gtid in (*inside, *outside, "") if gtid in found] == [*inside]
     assert parse_set(str(found)) == found
+
+
+def test_a_set_of_transactions_has_intervals() -> None:
+    gtids = [f"{ONE}:3", "", f"{ONE}:1", f"{ONE}:2", f"{ONE}:2", f"{TWO}:tag:9", f"{ONE}:7"]
+    assert set_of(gtids) == parse_set(f"{ONE}:1-3:7,{TWO}:tag:9")
 
 
 def test_blanks_line_breaks_and_capitals_do_not_matter() -> None:

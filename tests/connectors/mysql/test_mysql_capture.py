@@ -145,6 +145,19 @@ def test_begin_at_a_file_a_position_or_a_gtid(capture: MariadbHome, begin: str) 
     capture.wait_for_ids([1, 2] if begin.endswith("LOGPOS 0") else [2])
 
 
+@pytest.mark.skipif(not IS_MYSQL, reason="GTID sets are of MySQL (GGSHELL_TEST_MYSQL)")
+def test_a_gtid_set_with_a_gap_is_refused(capture: MariadbHome) -> None:
+    """Regression: the transactions of the set after the gap were captured."""
+    capture.execute(ITEMS, "INSERT INTO items VALUES (1, 'a')", "INSERT INTO items VALUES (2, 'b')")
+    server, last = last_gtid(capture.login).split(":")
+    begin = f"GTIDSET '{server}:1-{int(last) - 2}:{last}'"
+    refused = capture.run(f"DBLOGIN SOURCEDB {capture.login}", f"ADD EXTRACT ext1, TRANLOG, {begin}", fails=True)
+    assert f"after the first one that it lacks: {server}:{last}" in refused
+    capture.add(f"GTIDSET '{server}:1-{int(last) - 2},{server}:{int(last) + 5}'")
+    capture.start()
+    capture.wait_for_ids([1, 2])
+
+
 @only_mariadb("it logs when a transaction really committed")
 def test_begin_at_a_time_captures_what_committed_since(capture: MariadbHome) -> None:
     capture.execute(ITEMS, "SET timestamp = 1000000000", "INSERT INTO items VALUES (1, 'a')")

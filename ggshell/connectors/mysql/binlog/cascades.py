@@ -43,6 +43,11 @@ class CascadedRows:
         held, self._held, self._size = self._held, [], 0
         return own + held if not cascaded and event[4] in _UPDATES else held + own
 
+    def rest(self) -> Sequence[bytes]:
+        """What is held, at the end of a transaction: its last statement had no row event with the mark of the end."""
+        held, self._held, self._size = self._held, [], 0
+        return held
+
     def forget(self) -> None:
         """Drop what is held: its transaction was rolled back, or the server ended."""
         self._held, self._size = [], 0
