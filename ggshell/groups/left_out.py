@@ -30,7 +30,7 @@ class LeftOut:
 
     def mapping(self, mapping: TableMapping, text: str) -> None:
         """Report what a mapping does not apply."""
-        if mapping.source.name != ARRIVED_NAME:
+        if mapping.source.columns and mapping.source.name != ARRIVED_NAME:  # a truncation has no columns
             self.warn("GGS-00572", text)
 
     def missing(self, source: TableName, target: TableName) -> None:
