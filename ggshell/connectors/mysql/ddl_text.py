@@ -48,7 +48,8 @@ _OF_SERVER: Final = frozenset({"USER", "ROLE", "SERVER", "TABLESPACE", "LOGFILE"
 """Objects of a whole server: their statements are not replicated."""
 _DATABASE_OPTIONS: Final = frozenset({"CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "READ"})
 """Words after ALTER DATABASE without a name, which means the database of the session."""
-_TO: Final = frozenset({"TO", "AS"})
+_TO: Final = frozenset({"TO", "AS", "="})
+_RENAMED_PARTS: Final = frozenset({"COLUMN", "INDEX", "KEY"})
 _OF_PARTITIONS: Final = frozenset({"WITH", "TO", "CONVERT"})
 """Words before TABLE and the name of a table that exchanges its rows with a partition, becomes one, or was one."""
 _PARTITION_WORDS: Final = frozenset({"TRUNCATE", "DROP", "EXCHANGE", "CONVERT", "DISCARD", "IMPORT"})
@@ -232,10 +233,21 @@ def _objects(
         return (DdlObject(kind, places[0].name, others[0].name if others else None),)
     if kind != "TABLE":
         return tuple(DdlObject(kind, each.name) for each in places)
-    renames = {after.start for before, to, after in _triples(found) if before.word == "RENAME" and to.word in _TO}
+    renames = {found[place].start for place in _new_names(found)}
     new = [each for each in others if each.start in renames]
     chosen = places[1::2] if found[0].word == "RENAME" else new or places
     return tuple(DdlObject(kind, each.name, each.name) for each in chosen)
+
+
+def _new_names(found: Sequence[_Token]) -> Iterator[int]:
+    """The places of the new name of a table in ALTER TABLE: after RENAME, with TO, AS, = or nothing between."""
+    for place, token in enumerate(found[1:-1], 1):
+        after = found[place + 1]
+        if token.word != "RENAME" or after.word in _RENAMED_PARTS:
+            continue
+        new = place + 2 if (after.word or after.name) in _TO else place + 1
+        if new < len(found):
+            yield new
 
 
 def _others(found: Sequence[_Token], at: int, kind: str, database: str, end: int) -> Iterator[NamedObject]:
@@ -244,6 +256,7 @@ def _others(found: Sequence[_Token], at: int, kind: str, database: str, end: int
 
     ``end``: of the name of the object.
     """
+    renames = set(_new_names(found))
     for place in range(at + 1, len(found) - 1):
         word, before = found[place].word, found[place - 1]
         if kind in ("INDEX", "TRIGGER"):
@@ -251,11 +264,8 @@ def _others(found: Sequence[_Token], at: int, kind: str, database: str, end: int
         elif word == "LIKE":
             counts = end in (before.end, found[place - 2].end if before.name == "(" else -1)
         else:
-            renames, exchanges = (
-                word in _TO and before.word == "RENAME",
-                word == "TABLE" and before.word in _OF_PARTITIONS,
-            )
-            counts = kind == "TABLE" and (word == "REFERENCES" or renames or exchanges)
+            exchanges = word == "TABLE" and before.word in _OF_PARTITIONS
+            counts = kind == "TABLE" and (word == "REFERENCES" or place + 1 in renames or exchanges)
         name = _name(found, place + 1, database) if counts else None
         if name is not None:
             yield name
