@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 ANSWER_SECONDS: Final = 60
-_FIRST: Final = 4
 _AGAIN: Final = "ALTER EXTRACT …, BEGIN NOW and load the tables again"
 
 
@@ -119,7 +118,7 @@ def _transactions(login: str, server_id: int, file: LogFile) -> Iterator[tuple[i
 
 def _events(login: str, server_id: int, file: LogFile) -> Iterator[bytes]:
     """The events of one file. Raises ConnectionLostError if the server does not send all of them."""
-    wire = ReplicationWire.open(login, server_id, StartAt(file.name, _FIRST, ends=True), "ggshell")
+    wire = ReplicationWire.open(login, server_id, StartAt(file.name, ends=True), "ggshell")
     with closing(wire):
         try:
             while wire.wait(ANSWER_SECONDS):

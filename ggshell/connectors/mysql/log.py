@@ -510,7 +510,7 @@ class MysqlLog:
 
     def _drop(self, cache: TransactionCache) -> None:
         """Forget the transaction that is being read: it was rolled back."""
-        self._cascaded.forget()
+        self._cascaded.rest()
         self._pending, self._pending_size = [], 0
         current, self._current = self._current, None
         if current is not None:

@@ -24,14 +24,20 @@ from ggshell.types import Csn, TableName
 MAGIC = b"\xfebin"
 
 
-def events_of(file: Path) -> Iterator[bytes]:
-    """The events of a file, without their checksums."""
-    data, place, checksums = file.read_bytes(), 4, False
+def whole_events(data: bytes) -> Iterator[bytes]:
+    """The events of a file, with their checksums."""
     assert data[:4] == MAGIC
+    place = len(MAGIC)
     while place < len(data):
         size = int.from_bytes(data[place + 9 : place + 13], "little")
-        event = data[place : place + size]
+        yield data[place : place + size]
         place += size
+
+
+def events_of(file: Path) -> Iterator[bytes]:
+    """The events of a file, without their checksums."""
+    checksums = False
+    for event in whole_events(file.read_bytes()):
         if events.header(event).kind == EventType.FORMAT_DESCRIPTION:
             checksums = events.format_description(event).checksums
             yield event

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from log_files import MAGIC, whole_events
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.mysql.binlog import events
@@ -28,12 +29,7 @@ class FileWire:
     pending = False
 
     def __init__(self, data: bytes) -> None:
-        self.events: list[bytes] = []
-        place = 4
-        while place < len(data):
-            size = int.from_bytes(data[place + 9 : place + 13], "little")
-            self.events.append(data[place : place + size])
-            place += size
+        self.events = list(whole_events(data))
 
     def receive(self) -> list[bytes]:
         found, self.events = self.events, []
@@ -197,7 +193,7 @@ def test_an_event_that_ends_too_early_is_refused_as_damaged(tmp_path: Path) -> N
             changed = [*wire.events]
             changed[number] = _rewritten(event, content[:size])
             try:
-                transactions(b"\xfebin" + b"".join(changed), tmp_path)
+                transactions(MAGIC + b"".join(changed), tmp_path)
             except CaptureError as error:
                 assert error.code in (events.DAMAGED, events.UNSUPPORTED, "GGS-00473"), (number, size, error)
 
@@ -213,7 +209,7 @@ def _anonymous(event: bytes) -> bytes:
 def test_a_log_without_gtids_has_the_same_changes(tmp_path: Path, recorded: list[Transaction]) -> None:
     """Regression: with gtid_mode = OFF, DDL and TRUNCATE were never committed, and so left out."""
     changed = b"".join(map(_anonymous, FileWire(RECORDED.read_bytes()).events))
-    found = transactions(b"\xfebin" + changed, tmp_path)
+    found = transactions(MAGIC + changed, tmp_path)
     assert [each.changes for each in found if each.changes] == [each.changes for each in recorded]
 
 

@@ -40,14 +40,10 @@ class CascadedRows:
             self._held += own
             self._size += len(event)
             return ()
-        held, self._held, self._size = self._held, [], 0
+        held = self.rest()
         return own + held if not cascaded and event[4] in _UPDATES else held + own
 
-    def rest(self) -> Sequence[bytes]:
-        """What is held, at the end of a transaction: its last statement had no row event with the mark of the end."""
+    def rest(self) -> list[bytes]:
+        """Give up what is held: at the end of a transaction, its last statement had no row event with the mark of the end."""
         held, self._held, self._size = self._held, [], 0
         return held
-
-    def forget(self) -> None:
-        """Drop what is held: its transaction was rolled back, or the server ended."""
-        self._held, self._size = [], 0

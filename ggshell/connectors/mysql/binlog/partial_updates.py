@@ -26,16 +26,23 @@ def whole_updates(event: bytes, plan: TablePlan) -> bytes:
     Raises CaptureError if the former values are missing, or the event is damaged.
     """
     (before, after), first = row_images(event, 2)
+    documents = [index for index, column in enumerate(plan.table.columns) if column.type is ColumnType.JSON]
     place, rows = first, bytearray()
     while place < len(event):
         try:
             old, end = plan.raw_values(event, place, before)
             rows += event[place:end]
-            new, place = _after(event, end, plan, after, dict(zip(before, old, strict=True)))
+            partial, place = _partial(event, end, documents)
+            values, place = plan.raw_values(event, place, after)
         except IndexError:
             raise CaptureError(
                 f"a partial update of {plan.table.name} in the binary log is damaged", code=DAMAGED
             ) from None
+        former = dict(zip(before, old, strict=True))
+        new = [
+            value if value is None or index not in partial else _merged(plan, index, former.get(index), value)
+            for index, value in zip(after, values, strict=True)
+        ]
         rows += _image(plan, after, new)
     head, size = header(event), first + len(rows)
     ends = (head.start + size).to_bytes(4, "little")
@@ -43,22 +50,13 @@ def whole_updates(event: bytes, plan: TablePlan) -> bytes:
     return event[:4] + kind + event[5:9] + size.to_bytes(4, "little") + ends + event[17:first] + rows
 
 
-def _after(
-    event: bytes, place: int, plan: TablePlan, columns: tuple[int, ...], before: dict[int, bytes | None]
-) -> tuple[RawValues, int]:
-    """The values of one image after an update, and the place after it."""
+def _partial(event: bytes, place: int, documents: Sequence[int]) -> tuple[set[int], int]:
+    """Which of the JSON columns have changes in the image that begins at a place, and the place of its values."""
     options, place = packed(event, place)
-    documents = [index for index, column in enumerate(plan.table.columns) if column.type is ColumnType.JSON]
-    partial: set[int] = set()
-    if options & _PARTIAL_JSON:
-        bits, size = event[place:], (len(documents) + 7) // 8
-        partial = {index for bit, index in enumerate(documents) if bits[bit >> 3] & 1 << (bit & 7)}
-        place += size
-    found, place = plan.raw_values(event, place, columns)
-    return [
-        value if value is None or index not in partial else _merged(plan, index, before.get(index), value)
-        for index, value in zip(columns, found, strict=True)
-    ], place
+    if not options & _PARTIAL_JSON:
+        return set(), place
+    found = {index for bit, index in enumerate(documents) if event[place + (bit >> 3)] & 1 << (bit & 7)}
+    return found, place + (len(documents) + 7) // 8
 
 
 def _merged(plan: TablePlan, index: int, before: bytes | None, diffs: bytes) -> bytes:
