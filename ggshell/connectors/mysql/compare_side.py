@@ -160,7 +160,7 @@ def _require_md5(connection: Connection[Any]) -> None:
     except DatabaseError as error:
         raise DatabaseError(
             "the server has no function MD5 (component_classic_hashing)",
-            hint="INSTALL COMPONENT 'file://component_classic_hashing' on MySQL 9.6 and newer",
+            hint="INSTALL COMPONENT 'file://component_classic_hashing' on MySQL 9.6 and later",
         ) from error
 
 
