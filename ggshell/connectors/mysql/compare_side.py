@@ -108,6 +108,15 @@ class MysqlComparison(NamedTuple):
 
     connection: Connection[Any]
     login: str
+    mariadb: bool
+
+    @classmethod
+    def of(cls, connection: Connection[Any], login: str) -> MysqlComparison:
+        """Ask the server what it is. Raises DatabaseError if it cannot hash rows."""
+        mariadb = server_version(connection).mariadb
+        if not mariadb:
+            _require_md5(connection)
+        return cls(connection, login, mariadb)
 
     def tables(self, pattern: str) -> list[TableName]:
         return named_tables(self.connection, pattern)
@@ -125,15 +134,12 @@ class MysqlComparison(NamedTuple):
         return MysqlColumns(tuple(column for column in (MysqlColumn(*row) for row in rows) if not column.expression))
 
     def side(self, table: TableName, columns: ComparedColumns, other: ComparedColumns) -> PortableSide:
-        mariadb = server_version(self.connection).mariadb
-        if not mariadb:
-            _require_md5(self.connection)
         own = {column.name: column for column in self.columns(table).columns}
         families = {name: common(family, other.families[name]) for name, family in columns.families.items()}
         alike = isinstance(columns, MysqlColumns) and isinstance(other, MysqlColumns)
-        found = [_portable(own[name], family, alike=alike, mariadb=mariadb) for name, family in families.items()]
+        found = [_portable(own[name], family, alike=alike, mariadb=self.mariadb) for name, family in families.items()]
         rows = quote_table(table).replace("%", "%%")
-        return PortableSide(_Dialect(self.connection, self.login, mariadb=mariadb), rows, found, columns.key_names)
+        return PortableSide(_Dialect(self.connection, self.login, mariadb=self.mariadb), rows, found, columns.key_names)
 
     def time(self) -> str:
         return str(execute(self.connection, "SELECT CAST(UTC_TIMESTAMP() AS CHAR)")[0][0])

@@ -8,31 +8,34 @@ in the same order, as replicas do with ``replica_preserve_commit_order`` (the de
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.mysql.binlog import events
 from ggshell.connectors.mysql.binlog.events import EventType
 from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
+from ggshell.connectors.mysql.file_events import LogReader
 from ggshell.connectors.mysql.gtid_sets import GtidSet, parse_set, set_of
 from ggshell.connectors.mysql.log_files import LogFile, log_files
 from ggshell.connectors.mysql.session import execute
-from ggshell.connectors.mysql.wire import GONE, ReplicationWire, StartAt
-from ggshell.errors import CaptureError, ConnectionLostError
+from ggshell.connectors.mysql.wire import GONE
+from ggshell.errors import CaptureError
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-ANSWER_SECONDS: Final = 60
 _AGAIN: Final = "ALTER EXTRACT …, BEGIN NOW and load the tables again"
+_BEGINS: Final[dict[int, Callable[[bytes], events.TransactionBegin]]] = {
+    EventType.GTID: events.mysql_gtid,
+    EventType.ANONYMOUS_GTID: events.mysql_gtid,
+    EventType.GTID_TAGGED: tagged_gtid,
+}
 
 
 class GtidSearch(NamedTuple):
-    """The log of a server. ``server_id``: with which its events are asked for."""
+    """The log of a server. ``reader``: sends its events."""
 
     connection: Connection[Any]
-    login: str
-    server_id: int
+    reader: LogReader
 
     def place_after(self, gtid: str) -> tuple[LogFile, int]:
         """Return the file and the position after a transaction. Raises CaptureError if the log does not contain it."""
@@ -40,7 +43,7 @@ class GtidSearch(NamedTuple):
         file = next((each for each in reversed(files) if gtid not in self.gtids_before(each)), None)
         if file is not None:
             found = False
-            for place, name in _transactions(self.login, self.server_id, file):
+            for place, name in _transactions(self.reader, file):
                 if found:
                     return file, place
                 found = name == gtid
@@ -62,7 +65,7 @@ class GtidSearch(NamedTuple):
                 hint="use a GTID set that contains @@GLOBAL.gtid_purged",
             )
         passed: list[str] = []
-        for place, name in _transactions(self.login, self.server_id, file):
+        for place, name in _transactions(self.reader, file):
             if name not in known:
                 self._require_no_gap(known, file, passed)
                 return file, place
@@ -96,39 +99,18 @@ class GtidSearch(NamedTuple):
         return bool(found)
 
 
-def _transactions(login: str, server_id: int, file: LogFile) -> Iterator[tuple[int, str]]:
+def _transactions(reader: LogReader, file: LogFile) -> Iterator[tuple[int, str]]:
     """Where the transactions of one file begin, with their GTIDs: empty for anonymous ones.
 
-    Raises ConnectionLostError if the server does not send all of them.
+    Raises ConnectionLostError if the server does not send all of them, and CaptureError if an event is damaged.
     """
-    readers: dict[int, Callable[[bytes], events.TransactionBegin]] = {
-        EventType.GTID: events.mysql_gtid,
-        EventType.ANONYMOUS_GTID: events.mysql_gtid,
-        EventType.GTID_TAGGED: tagged_gtid,
-    }
     checksums = False
-    for event in _events(login, server_id, file):
+    for event in reader.events(file):
         head = events.header(event)
-        if head.kind == EventType.FORMAT_DESCRIPTION:
-            checksums = events.format_description(event).checksums
-        elif head.kind in readers:
-            whole = events.whole_event(event, checksums=checksums)
-            yield head.start, readers[head.kind](whole).gtid
-
-
-def _events(login: str, server_id: int, file: LogFile) -> Iterator[bytes]:
-    """The events of one file. Raises ConnectionLostError if the server does not send all of them."""
-    wire = ReplicationWire.open(login, server_id, StartAt(file.name, ends=True), "ggshell")
-    with closing(wire):
         try:
-            while wire.wait(ANSWER_SECONDS):
-                for event in wire.receive():
-                    head = events.header(event)
-                    if head.kind == EventType.ROTATE and head.is_artificial and events.rotate(event).file != file.name:
-                        return
-                    yield event
-        except ConnectionLostError:
-            if not wire.ended:
-                raise
-            return
-    raise ConnectionLostError(f"the server has sent nothing of {file.name} for {ANSWER_SECONDS} seconds")
+            if head.kind == EventType.FORMAT_DESCRIPTION:
+                checksums = events.format_description(event).checksums
+            elif head.kind in _BEGINS:
+                yield head.start, _BEGINS[head.kind](events.whole_event(event, checksums=checksums)).gtid
+        except events.UNREADABLE as error:
+            raise events.unreadable(error) from error

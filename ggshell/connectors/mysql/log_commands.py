@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from ggshell.clock import local_text
 from ggshell.connectors.logged_in import LoggedIn, required
 from ggshell.connectors.mysql.binlog import events
+from ggshell.connectors.mysql.file_events import LogReader
 from ggshell.connectors.mysql.gtid_search import GtidSearch
 from ggshell.connectors.mysql.gtid_sets import parse_set
 from ggshell.connectors.mysql.gtids import parse_position, position_text
@@ -24,9 +25,9 @@ from ggshell.connectors.mysql.log_files import (
 )
 from ggshell.connectors.mysql.logged_in import MysqlLogin
 from ggshell.connectors.mysql.requirements import require_captured, server_identity
-from ggshell.connectors.mysql.wire import GONE, ReplicationWire, StartAt, server_number
+from ggshell.connectors.mysql.wire import GONE, server_number
 from ggshell.connectors.source_log import AlteredLog, AskedPosition, LogStart, SourceLog
-from ggshell.errors import CaptureError, ConnectionLostError, StateError, UsageError
+from ggshell.errors import CaptureError, StateError, UsageError
 from ggshell.home.checkpoint import GroupOptions
 from ggshell.types import Csn, CsnForm, LogPosition
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 _FIRST: Final = 4
 """The position of the first event of a file."""
-_ANSWER_SECONDS: Final = 10.0
 _EXACT: Final = "%Y-%m-%d %H:%M:%S.%f"
 _POSITION: Final = 0xFFFFFFFF
 
@@ -130,8 +130,7 @@ def _start(login: MysqlLogin, asked: AskedPosition) -> LogStart:
     options = GroupOptions(log_server=server_identity(connection, login.server))
     if asked.gtid:
         if not login.server.mariadb:
-            number = server_number((login.conninfo, "commands"))
-            file, place = GtidSearch(connection, login.conninfo, number).first_missing(parse_set(asked.gtid))
+            file, place = GtidSearch(connection, _reader(login)).first_missing(parse_set(asked.gtid))
             return _started(file.number, place, "", 0, options)
         gtid = position_text(parse_position(asked.gtid))
         return LogStart(Csn(0, CsnForm.LOG), 0, options._replace(log_last=(0, gtid)))
@@ -186,14 +185,16 @@ def _file_at(login: MysqlLogin, moment: int) -> LogFile:
 
 def _first_time(login: MysqlLogin, file: LogFile) -> int:
     """When a file was begun, in seconds since 1970."""
-    start = StartAt(file.name, _FIRST, ends=True)
-    wire = ReplicationWire.open(login.conninfo, server_number((login.conninfo, "commands")), start, "ggshell")
-    with closing(wire), suppress(ConnectionLostError):
-        while wire.wait(_ANSWER_SECONDS):
-            for event in wire.receive():
-                if event[4] == events.EventType.FORMAT_DESCRIPTION:
-                    return events.header(event).time
+    with closing(_reader(login).events(file)) as found:
+        for event in found:
+            head = events.header(event)
+            if head.kind == events.EventType.FORMAT_DESCRIPTION:
+                return head.time
     raise CaptureError(f"the server did not send the first event of {file.name}", code=GONE, hint="use BEGIN NOW")
+
+
+def _reader(login: MysqlLogin) -> LogReader:
+    return LogReader(login.conninfo, server_number((login.conninfo, "commands")))
 
 
 def _position(value: int) -> LogPosition:

@@ -76,7 +76,7 @@ class MysqlLogin(LoggedIn):
     def comparison(self, engine: Callable[[], QueryEngine]) -> ComparedDatabase:
         from ggshell.connectors.mysql.compare_side import MysqlComparison
 
-        return MysqlComparison(self.connection, self.conninfo)
+        return MysqlComparison.of(self.connection, self.conninfo)
 
     def tables(self) -> list[TableName]:
         return user_tables(self.connection)

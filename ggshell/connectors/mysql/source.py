@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ggshell.clock import SystemClock
 from ggshell.connectors.ddl_choice import DdlChoice
 from ggshell.connectors.mysql.ddl_capture import DdlCapture
+from ggshell.connectors.mysql.file_events import LogReader
 from ggshell.connectors.mysql.gtid_search import GtidSearch
 from ggshell.connectors.mysql.gtids import parse_position
 from ggshell.connectors.mysql.log import LastRead, MysqlLog, TableRules
@@ -111,7 +112,7 @@ class MysqlSource(SourceDatabase):
             require_no_versions(connection, self._rules.wanted)
             self._report_cascades(connection)
             server = server_identity(connection, self._version)
-            search = None if self._version.mariadb else GtidSearch(connection, self._login, number)
+            search = None if self._version.mariadb else GtidSearch(connection, LogReader(self._login, number))
             found = read_from(connection, self._sought(after, begin), server, search)
         wire = ReplicationWire.open(self._login, number, found.at, f"ggshell extract {process.group}")
         position = parse_position(found.gtid) if self._version.mariadb else {}

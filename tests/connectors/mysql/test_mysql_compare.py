@@ -52,7 +52,7 @@ def both(north: str, mariadb: str) -> Iterator[tuple[PostgresComparison, MysqlCo
                 cursor.execute(f"INSERT INTO t ({NAMES}) VALUES ({marks})", (*row[:15], bits, *row[16:]))
             here.execute("INSERT INTO t (id, name) SELECT n, 'name ' || n FROM generate_series(100, 1099) n")
             cursor.execute(f"INSERT INTO t (id, name) SELECT seq, CONCAT('name ', seq) FROM {numbers(100, 1099)}")
-        yield PostgresComparison(here), MysqlComparison(there, mariadb)
+        yield PostgresComparison(here), MysqlComparison.of(there, mariadb)
 
 
 def _compared(databases: Any, pairs: list[tuple[TableName, TableName]]) -> ComparedTable:
@@ -113,7 +113,7 @@ def test_tables_without_a_key_and_with_keys_of_text_are_compared(north: str, mar
                 cursor.execute("INSERT INTO k VALUES (%s, '2024-01-01')", [key])
             here.execute("INSERT INTO u VALUES ('x', 1), ('x', 1), ('y', NULL)")
             cursor.execute("INSERT INTO u VALUES ('y', NULL), ('x', 1), ('x', 1), ('x', 1)")
-        databases = PostgresComparison(here), MysqlComparison(there, mariadb)
+        databases = PostgresComparison(here), MysqlComparison.of(there, mariadb)
         schema = schema_of(mariadb)
         assert not _compared(databases, [(TableName("public", "k"), TableName(schema, "k"))]).differences
         columns = [
@@ -146,7 +146,7 @@ def long_values(north: str, mariadb: str, small_packets: int) -> Iterator[Any]:
                 f"INSERT INTO {table} VALUES (1, REPEAT(X'00FF', {size // 2}), REPEAT('é', {size // 2}),"
                 f" REPEAT('d', {size}), REPEAT(X'EE', {size}))",
             )
-        yield PostgresComparison(here), MysqlComparison(there, mariadb)
+        yield PostgresComparison(here), MysqlComparison.of(there, mariadb)
 
 
 @pytest.mark.parametrize("column", ["b", "c", "d"])
@@ -161,7 +161,7 @@ def test_values_longer_than_max_allowed_packet_are_compared(
     own = TableName(schema, "one"), TableName(schema, "two")
     others = TableName("public", "one"), TableName(schema, "two")
     with closing(connect_mariadb(there.login)) as beside:
-        pairs = [((MysqlComparison(beside, there.login), there), own), ((here, there), others)]
+        pairs = [((MysqlComparison.of(beside, there.login), there), own), ((here, there), others)]
         assert [_compared(databases, [names]).differences for databases, names in pairs] == [(), ()]
         execute(there.login, f"UPDATE two SET {column} = CONCAT('x', SUBSTR({column}, 2))")
         for databases, names in pairs:
@@ -191,7 +191,7 @@ def test_tables_whose_names_differ_in_case_are_different_tables(mariadb: str) ->
         "CREATE TABLE Tab (a int, b int, PRIMARY KEY (b, a))",
     )
     with closing(connect_mariadb(mariadb)) as connection:
-        side = MysqlComparison(connection, mariadb)
+        side = MysqlComparison.of(connection, mariadb)
         found = {name: side.columns(TableName(schema_of(mariadb), name)) for name in ("tab", "TAB", "Tab")}
     assert {name: (each.names, each.key_names) for name, each in found.items()} == {
         "tab": (("a", "b"), ("a",)),
@@ -206,7 +206,7 @@ def test_a_text_that_is_not_a_document_differs_from_null(north: str, mariadb: st
         here.execute("INSERT INTO doc VALUES (1, NULL)")
         execute(mariadb, "CREATE TABLE doc (id int PRIMARY KEY, d longtext)", "INSERT INTO doc VALUES (1, 'none')")
         pair = TableName("public", "doc"), TableName(schema_of(mariadb), "doc")
-        (found,) = _compared((PostgresComparison(here), MysqlComparison(there, mariadb)), [pair]).differences
+        (found,) = _compared((PostgresComparison(here), MysqlComparison.of(there, mariadb)), [pair]).differences
         assert (found.source, found.target) == (("1", None), ("1", "none"))
 
 

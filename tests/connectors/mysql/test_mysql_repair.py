@@ -20,7 +20,7 @@ Sides = tuple[MysqlComparison, MysqlComparison]
 @pytest.fixture
 def sides(mariadb: str) -> Iterator[Sides]:
     with closing(connect(mariadb)) as here, closing(connect(mariadb)) as there:
-        yield MysqlComparison(here, mariadb), MysqlComparison(there, mariadb)
+        yield MysqlComparison.of(here, mariadb), MysqlComparison.of(there, mariadb)
 
 
 def _compared(sides: Sides) -> ComparedTable:

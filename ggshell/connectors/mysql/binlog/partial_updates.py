@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ggshell.connectors.mysql.binlog.events import DAMAGED, UNSUPPORTED, EventType, header, packed
+from ggshell.connectors.mysql.binlog.events import UNSUPPORTED, EventType, header, packed
 from ggshell.connectors.mysql.binlog.json_binary import document_as_text, json_document
 from ggshell.connectors.mysql.binlog.json_diffs import changed_document
 from ggshell.connectors.mysql.binlog.plan import RawValues, TablePlan
@@ -23,21 +23,16 @@ _PARTIAL_JSON: Final = 1
 def whole_updates(event: bytes, plan: TablePlan) -> bytes:
     """Return an event with the same updates whose images have whole values.
 
-    Raises CaptureError if the former values are missing, or the event is damaged.
+    Raises CaptureError if the former values are missing, and one of ``events.UNREADABLE`` if the event is damaged.
     """
     (before, after), first = row_images(event, 2)
     documents = [index for index, column in enumerate(plan.table.columns) if column.type is ColumnType.JSON]
     place, rows = first, bytearray()
     while place < len(event):
-        try:
-            old, end = plan.raw_values(event, place, before)
-            rows += event[place:end]
-            partial, place = _partial(event, end, documents)
-            values, place = plan.raw_values(event, place, after)
-        except IndexError:
-            raise CaptureError(
-                f"a partial update of {plan.table.name} in the binary log is damaged", code=DAMAGED
-            ) from None
+        old, end = plan.raw_values(event, place, before)
+        rows += event[place:end]
+        partial, place = _partial(event, end, documents)
+        values, place = plan.raw_values(event, place, after)
         former = dict(zip(before, old, strict=True))
         new = [
             value if value is None or index not in partial else _merged(plan, index, former.get(index), value)

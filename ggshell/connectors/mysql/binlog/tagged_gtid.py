@@ -8,37 +8,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from ggshell.connectors.mysql.binlog.events import DAMAGED, HEADER_SIZE, TransactionBegin, uuid_text
-from ggshell.errors import CaptureError
+from ggshell.connectors.mysql.binlog.events import HEADER_SIZE, TransactionBegin, uuid_text
 
 _UUID, _NUMBER, _TAG, _TIME = 1, 2, 3, 6
 _UUID_BYTES: Final = 16
 
 
 def tagged_gtid(event: bytes) -> TransactionBegin:
-    """Read the event. Raises CaptureError if it is damaged."""
+    """Read the event. Raises one of ``events.UNREADABLE`` if it is damaged."""
     place = HEADER_SIZE
     uuid, number, tag, time = b"", 0, "", 0
-    try:
-        for _ in range(3):  # the version, the size, and the last field that a reader must know
-            _, place = variable_number(event, place)
-        while place < len(event):
-            field, place = variable_number(event, place)
-            if field > _TIME:
-                break
-            if field == _UUID:
-                uuid, place = _fixed(event, place, _UUID_BYTES)
-            elif field == _TAG:
-                size, place = variable_number(event, place)
-                tag, place = event[place : place + size].decode(), place + size
-            else:
-                value, place = variable_number(event, place)
-                if field == _NUMBER:
-                    number = value >> 1  # signed: the lowest bit is the sign
-                elif field == _TIME:
-                    time = value
-    except (IndexError, UnicodeDecodeError) as error:
-        raise CaptureError(f"a GTID event in the binary log is damaged: {error}", code=DAMAGED) from error
+    for _ in range(3):  # the version, the size, and the last field that a reader must know
+        _, place = variable_number(event, place)
+    while place < len(event):
+        field, place = variable_number(event, place)
+        if field > _TIME:
+            break
+        if field == _UUID:
+            uuid, place = _fixed(event, place, _UUID_BYTES)
+        elif field == _TAG:
+            size, place = variable_number(event, place)
+            tag, place = event[place : place + size].decode(), place + size
+        else:
+            value, place = variable_number(event, place)
+            if field == _NUMBER:
+                number = value >> 1  # signed: the lowest bit is the sign
+            elif field == _TIME:
+                time = value
     domain = f"{uuid_text(uuid)}:{tag}" if tag else uuid_text(uuid)
     return TransactionBegin(f"{domain}:{number}", domain, number, commit_time=time)
 
