@@ -243,7 +243,9 @@ def warm(java: None, tmp_path_factory: pytest.TempPathFactory, store_server: Sto
             environment.setenv(name, value)
         session.get()
     yield session
+    tasks = session._link.running_tasks(session.get())
     session.close()
+    assert not tasks, "a test has left a query that runs for ever"
 
 
 @pytest.fixture(scope="session")

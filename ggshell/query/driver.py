@@ -188,6 +188,11 @@ class Driver:
         known = [stage for stage in stages if stage is not None]
         return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
 
+    def running_tasks(self, spark: SparkSession) -> int:
+        """The number of tasks that run, including those of canceled jobs."""
+        java: Any = spark.sparkContext._jsc
+        return sum(int(each.numRunningTasks()) for each in java.sc().statusTracker().getExecutorInfos())
+
     def is_gone(self, spark: SparkSession) -> bool:
         """Whether Java has ended."""
         process = java_process(spark)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from ggshell.clock import SystemClock
+from ggshell.clock import SystemClock, pause
 from ggshell.errors import ConnectionLostError, DatabaseError, GgsError, StateError
 from ggshell.progress_text import progress_text
 from ggshell.query.dialect import SPARK_SETTINGS
@@ -34,6 +34,8 @@ LAST_BYTES = 1 << 16
 CHECK_SECONDS = 0.2
 CANCEL_SECONDS = 3.0
 """How long Ctrl-C waits for the jobs to end. Canceling continues in the background."""
+STUCK_SECONDS = 15.0
+"""How long tasks of a canceled query may continue before their session ends."""
 
 
 class SessionFacts(NamedTuple):
@@ -63,6 +65,7 @@ class WarmSession:
         self._seconds = 0.0
         self._log_start = 0
         self._tags = itertools.count(1)
+        self._works = 0
 
     def warm(self) -> None:
         """Start the session in the background and return immediately."""
@@ -123,6 +126,26 @@ class WarmSession:
         ``on_progress`` receives the progress of the jobs, a few times a second. Raises any error of the work, StateError if it
         was stopped, and ConnectionLostError if Spark itself has ended; the next query starts it again.
         """
+        with self._working():
+            return self._run(work, on_progress, stopped)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Keep the session from being ended because of tasks that do not end."""
+        with self._lock:
+            self._works += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._works -= 1
+
+    def _run(
+        self,
+        work: Callable[[SparkSession], _T],
+        on_progress: Callable[[str], None] | None,
+        stopped: Callable[[], bool],
+    ) -> _T:
         spark = self.get(on_progress)
         said_before = self._log_size()
         tag = f"ggshell-{os.getpid()}-{next(self._tags)}"
@@ -155,12 +178,28 @@ class WarmSession:
 
     def _cancel(self, spark: SparkSession, tag: str, over: threading.Event) -> None:
         """Cancel the jobs of a tag until the work is over: a query that is still being planned starts its jobs later."""
-        while not over.is_set():
-            try:
+        try:
+            while not over.is_set():
                 self._link.interrupt(spark, tag)
-            except Exception:  # noqa: BLE001 - Java may have ended meanwhile, and its work with it
-                return
-            over.wait(CHECK_SECONDS)
+                over.wait(CHECK_SECONDS)
+            self._end_if_stuck(spark)
+        except Exception:  # noqa: BLE001 - Java may have ended meanwhile, and its work with it
+            return
+
+    def _end_if_stuck(self, spark: SparkSession) -> None:
+        """End the session if tasks continue although nothing needs them; the next query starts it again.
+
+        Some of Spark's joins never check whether their task was canceled, and would occupy a core until Spark ends.
+        """
+        idle_since = SystemClock().steady()
+        while self._spark is spark and (self._works or self._link.running_tasks(spark)):
+            with self._lock:
+                now = SystemClock().steady()
+                idle_since = now if self._works else idle_since
+                stuck = now - idle_since > STUCK_SECONDS
+                if stuck:
+                    self.close()
+            pause(CHECK_SECONDS)
 
     def _failure(self, spark: SparkSession, error: BaseException, said_before: int) -> BaseException:
         """The error of failed work: its own, or the end of Spark, which can follow a moment later if memory runs out."""
@@ -378,6 +417,10 @@ class Remote:
     def tasks(self, spark: SparkSession) -> tuple[int, int]:
         """The number of finished tasks in the running stages, and the number of all tasks."""
         return self._done, self._whole
+
+    def running_tasks(self, spark: SparkSession) -> int:
+        """Always 0: the server watches its own tasks."""
+        return 0
 
     def is_gone(self, spark: SparkSession) -> bool:
         """Always false: only a request would show it."""

@@ -90,6 +90,47 @@ def test_ctrl_c_while_spark_starts_does_not_stop_the_start(tmp_path: Path) -> No
     assert ran.stdout.split() == ["True", "starting"]
 
 
+NEVER_ENDING = """
+from contextlib import suppress
+from pathlib import Path
+from ggshell.clock import pause
+from ggshell.errors import StateError
+from ggshell.query import session as sessions
+from ggshell.query.cluster import ask_spark
+from ggshell.query.settings import QuerySettings
+
+sessions.STUCK_SECONDS = 1.0
+session = sessions.WarmSession(QuerySettings(master="local[2]", memory="500m"), Path("spark.log"))
+product = "SELECT /*+ SHUFFLE_REPLICATE_NL(a, b) */ count(*) AS n FROM range(1000000000000) a, range(2) b"
+spark = session.get()
+
+def has_tasks():
+    with suppress(Exception):  # Java may just have ended
+        return session._link.running_tasks(spark) > 0
+    return False
+
+while session.facts().state == "running":  # again if the tasks ended before they began with the product
+    try:
+        ask_spark(session, product, [], stopped=has_tasks)
+    except StateError as error:
+        canceled = str(error)
+    while session.facts().state == "running" and has_tasks():
+        pause(0.05)
+print(canceled)
+print(ask_spark(session, "SELECT 1 AS n", []).to_pylist())
+session.close()
+"""
+
+
+@pytest.mark.slow
+def test_java_ends_if_the_tasks_of_a_canceled_query_do_not(tmp_path: Path) -> None:
+    """A Cartesian product never checks whether its task was canceled. In a process of its own, which has its own Java."""
+    ran = subprocess.run(
+        [sys.executable, "-c", NEVER_ENDING], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=600
+    )
+    assert ran.stdout.splitlines() == ["the query was canceled", "[{'n': 1}]"]
+
+
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_duckdb_query(tmp_path: Path) -> None:
     def interrupt() -> None:
