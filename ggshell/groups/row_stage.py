@@ -20,7 +20,7 @@ from ggshell.pipeline.transform.environment import Environment
 from ggshell.pipeline.transform.stage import Stage
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
-from ggshell.record.operation import IoType
+from ggshell.record.operation import TRUNCATES
 
 Count = Callable[[str, str], int | None]
 
@@ -89,7 +89,7 @@ class LeftTruncates:
 
     def check(self, batch: ChangeBatch) -> None:
         """Report the tables of a batch whose TRUNCATE is not applied; a batch without TRUNCATE costs one comparison."""
-        truncates = batch.io_type == IoType.PURGE_DATA
+        truncates = batch.of_types(TRUNCATES)
         if not truncates.any():
             return
         for number in sorted({int(number) for number in batch.table[truncates]}):

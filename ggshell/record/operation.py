@@ -34,6 +34,8 @@ TWO_IMAGES: frozenset[int] = KEY_UPDATES | {IoType.UNIFIED_UPDATE}
 """The operations whose data area holds a before image and an after image."""
 
 NO_OPERATIONS: frozenset[int] = frozenset()
+DDL_OPERATIONS: frozenset[int] = frozenset({IoType.DDL})
+TRUNCATES: frozenset[int] = frozenset({IoType.PURGE_DATA})
 OPERATIONS: Mapping[str, frozenset[int]] = MappingProxyType(
     {
         "INSERTS": frozenset({IoType.INSERT}),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ggshell.record.change import ChangeBatch
 from ggshell.record.ddl import DdlStatement, decode_ddl
-from ggshell.record.operation import IoType
+from ggshell.record.operation import DDL_OPERATIONS
 from ggshell.record.transaction import TransactionPiece
 
 
@@ -20,7 +20,7 @@ def ddl_parts(batch: ChangeBatch) -> Iterator[ChangeBatch]:
     A part names only the tables of its rows, and a transaction that is cut arrives in pieces. A batch without DDL is
     returned as it is, after one comparison.
     """
-    is_ddl = batch.io_type == IoType.DDL
+    is_ddl = batch.of_types(DDL_OPERATIONS)
     if not is_ddl.any() or len(batch) == 1:
         yield batch
         return
@@ -32,7 +32,7 @@ def ddl_parts(batch: ChangeBatch) -> Iterator[ChangeBatch]:
 
 def is_ddl(batch: ChangeBatch) -> bool:
     """Whether a part of ``ddl_parts`` is a DDL statement."""
-    return len(batch) == 1 and batch.io_type[0] == IoType.DDL
+    return len(batch) == 1 and int(batch.io_type[0]) in DDL_OPERATIONS
 
 
 def statement_of(batch: ChangeBatch) -> DdlStatement:

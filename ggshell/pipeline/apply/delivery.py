@@ -20,7 +20,7 @@ from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.split_transactions import SplitTransaction
 from ggshell.pipeline.apply.target import CheckpointRow, Refusal, Target
 from ggshell.record.change import ChangeBatch
-from ggshell.record.operation import NO_OPERATIONS, IoType
+from ggshell.record.operation import NO_OPERATIONS, TRUNCATES
 from ggshell.record.transaction import TransactionPiece
 
 GROUP_BYTES = 32 << 20
@@ -80,7 +80,7 @@ class Delivery:
         self._group_operations = max(1, group_operations)
         self._max_operations = max_operations
         self._counters = counters
-        self._ignored = NO_OPERATIONS if truncates else frozenset({int(IoType.PURGE_DATA)})
+        self._ignored = NO_OPERATIONS if truncates else TRUNCATES
         self._applier = applier
         self._isolation = RefusalIsolation(target, discard, responses or Responses())
         self._ddl = DdlDelivery(target, mapper, discard, self._isolation.responses, ddl)

@@ -125,7 +125,7 @@ def without_operations(batch: ChangeBatch, ignored: Sequence[frozenset[int]]) ->
     leaves = np.zeros(len(batch), dtype=np.bool_) if batch.befores is None else batch.befores.copy()
     for number, operations in enumerate(ignored):
         if operations:
-            leaves |= (batch.table == number) & np.isin(batch.io_type, list(operations))
+            leaves |= (batch.table == number) & batch.of_types(operations)
     if not leaves.any():
         return batch
     nowhere = np.uint16(len(batch.tables))

@@ -61,6 +61,7 @@ class Mapper:
         self._missing = missing
         self._bound: dict[TableDefinition, TableMapping] = {}
         self._known: dict[TableDefinition, TableMapping | None] = {}
+        self._ignored: dict[TableName, frozenset[int]] = {}
 
     @property
     def rules(self) -> list[MapRule]:
@@ -113,8 +114,12 @@ class Mapper:
         """Return the operations that a source table's rule leaves out; none for a derived table."""
         if source in self._bound:
             return NO_OPERATIONS
-        text = f"{source.name.owner}\0{source.name.name}"
-        return next((rule.ignored for rule, pattern in self._rules if pattern.fullmatch(text)), NO_OPERATIONS)
+        found = self._ignored.get(source.name)
+        if found is None:
+            text = f"{source.name.owner}\0{source.name.name}"
+            found = next((rule.ignored for rule, pattern in self._rules if pattern.fullmatch(text)), NO_OPERATIONS)
+            self._ignored[source.name] = found
+        return found
 
     @property
     def may_skip(self) -> bool:

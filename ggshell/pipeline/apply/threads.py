@@ -14,7 +14,7 @@ from ggshell.errors import ApplyError, ParameterError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image
-from ggshell.record.operation import TWO_IMAGES, IoType
+from ggshell.record.operation import TRUNCATES, TWO_IMAGES
 from ggshell.record.sequences import is_sequence
 from ggshell.record.transaction import TransactionPiece
 
@@ -91,7 +91,7 @@ class Router:
             else:
                 for row in np.flatnonzero(mine).tolist():
                     result[row] = _thread_of(batch, row, table, rule)
-            result[mine & (batch.io_type == IoType.PURGE_DATA)] = ALL
+            result[mine & batch.of_types(TRUNCATES)] = ALL
         return result
 
     def _rule(self, table: TableDefinition) -> ThreadRule | None:

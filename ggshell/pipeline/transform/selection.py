@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
-from ggshell.record.operation import NO_OPERATIONS, IoType
+from ggshell.record.operation import DDL_OPERATIONS, NO_OPERATIONS, TRUNCATES
 from ggshell.record.sequences import is_sequence
 from ggshell.record.transaction import Completed, TransactionPiece
 from ggshell.types import TableName
@@ -112,11 +112,11 @@ class Selection:
             if flag is None:
                 flag = self._known[table] = self._wanted(table.name) or self._is_wanted_sequence(table)
             flags.append(flag)
-        kept = None if self._truncates else batch.io_type != IoType.PURGE_DATA
+        kept = None if self._truncates else ~batch.of_types(TRUNCATES)
         for number, table in enumerate(batch.tables):
             left_out = self._ignored(table.name) if self._ignored is not None else NO_OPERATIONS
             if left_out:
-                there = (batch.table != number) | ~np.isin(batch.io_type, list(left_out))
+                there = (batch.table != number) | ~batch.of_types(left_out)
                 kept = there if kept is None else kept & there
         if not all(flags) and any(not table.columns for table in batch.tables):
             flags = self._with_ddl(batch, flags)
@@ -134,7 +134,7 @@ class Selection:
 
     def _with_ddl(self, batch: ChangeBatch, flags: list[bool]) -> list[bool]:
         """Select the objects of DDL records: the source has chosen its statements by the rules of DDL."""
-        objects = set(batch.table[batch.io_type == IoType.DDL].tolist())
+        objects = set(batch.table[batch.of_types(DDL_OPERATIONS)].tolist())
         return [flag or number in objects for number, flag in enumerate(flags)]
 
     def _rebuild(self, batch: ChangeBatch, keep: NDArray[np.bool_]) -> Iterator[ChangeBatch]:
