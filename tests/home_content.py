@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from ggshell.groups.home_wallet import wallet_of
-from ggshell.home.catalog import Catalog
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 from ggshell.home.users import Users
@@ -15,7 +14,7 @@ FOLDERS = ("dirchk", "dirprm", "dirdat", "dirdb/groups", "dirwlt", "dircrd")
 
 
 def home_content(root: Path, *, documents: bool = False) -> dict[str, Any]:
-    """The files by folder, the groups, the logins with their passwords, the keys, the users and the catalog's aliases.
+    """The files by folder, the groups, the logins with their passwords, the keys and the users.
 
     ``documents``: also the files of what only the API keeps.
     """
@@ -31,7 +30,6 @@ def home_content(root: Path, *, documents: bool = False) -> dict[str, Any]:
     ]
     store = CredentialStore(home)
     logins = [(*entry, store.resolve(entry.alias, entry.domain)) for entry in store.entries()] if store.exists else []
-    catalog = sorted(str(each) for each in Catalog(home).credentials()) if home.catalog.exists() else []
     wallet = wallet_of(home)
     keys = [(each.number, each.status) for each in wallet.versions()] if wallet.exists else []
     return {
@@ -40,5 +38,4 @@ def home_content(root: Path, *, documents: bool = False) -> dict[str, Any]:
         "logins": logins,
         "keys": keys,
         "users": [user._replace(identity="") for user in Users(home).all()],
-        "catalog": catalog,
     }

@@ -107,7 +107,6 @@ HOMES: dict[str, tuple[str, ...]] = {
     "psycopg": ("connectors/postgres/", "demo/"),
     "pymysql": ("connectors/mysql/", "demo/"),
     "pyparsing": ("language/",),
-    "_duckdb": ("home/catalog.py",),  # the extension module alone: the package loads three times as long
     "duckdb": ("monitoring/lag_archive.py", "connectors/duckdb/", "query/local.py"),
     "tabulate": ("cli/output/tables.py",),
     "prompt_toolkit": ("cli/repl", "cli/complete"),

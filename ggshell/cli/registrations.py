@@ -1,4 +1,4 @@
-"""Saves and deletes groups, in their checkpoint file and in the catalog."""
+"""Saves and deletes groups: their checkpoint files, and the files by which the home knows them."""
 
 from __future__ import annotations
 
@@ -14,38 +14,31 @@ from ggshell.home.unfinished import take_over
 
 
 def save(session: Session, found: Checkpoint) -> None:
-    """Save a group to its checkpoint file, which is authoritative, and to the catalog.
+    """Save a group to its checkpoint file.
 
-    If the catalog cannot be written, nothing of a new group remains. Raises StoreError, DiskError; StateError as
-    ``make_own`` does.
+    If this fails, nothing of a new group remains. Raises StoreError, DiskError; StateError as ``make_own`` does.
     """
-    from ggshell.home.catalog import Catalog
-
     session.home.ensure()
     _take_over(session, found.group, found.type)
     path = session.home.checkpoint(found.group, found.type)
-    if path.exists():
-        checkpoints.save(path, found)
-        Catalog(session.home).save_group(found)
-        return
-    make_own(session.home.root, found.group)
+    new = not path.exists()
+    if new:
+        make_own(session.home.root, found.group)
     with ExitStack() as undo:
-        for each in (path, session.home.known(found.group, found.type)):
-            if not each.exists():
-                undo.callback(each.unlink, missing_ok=True)
+        if new:
+            undo.callback(path.unlink, missing_ok=True)
         checkpoints.save(path, found)
-        Catalog(session.home).save_group(found)
+        session.home.mark_known(found.group, found.type)
         undo.pop_all()
 
 
 def remove(session: Session, found: View) -> None:
-    """Delete a group: first from the catalog, then its files and what clients of the service set for it."""
-    from ggshell.home.catalog import Catalog
+    """Delete a group: its files, and what clients of the service set for it."""
     from ggshell.home.documents import Documents
     from ggshell.parameters.process_profiles import GROUP_SETTINGS
 
     _take_over(session, found.group, found.type)
-    Catalog(session.home).delete_group(found.group)
+    session.home.known(found.group, found.type).unlink(missing_ok=True)
     path = session.home.checkpoint(found.group, found.type)
     path.unlink(missing_ok=True)
     checkpoints.previous(path).unlink(missing_ok=True)

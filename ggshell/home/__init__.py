@@ -1,1 +1,1 @@
-"""The home directory of a deployment: parameter files, checkpoints, reports, catalog, credentials and wallet."""
+"""The home directory of a deployment: parameter files, checkpoints, reports, credentials and wallet."""

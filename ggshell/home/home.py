@@ -65,10 +65,6 @@ class Home:
         return self.root / "ggserr.log"
 
     @property
-    def catalog(self) -> Path:
-        return self.root / "dirdb" / "catalog.duckdb"
-
-    @property
     def manager(self) -> Path:
         return self.root / "dirpcs" / "MGR.pcm"
 
@@ -89,7 +85,7 @@ class Home:
         """Create the folders; return (label, path, whether it is new) for each. Raises DiskError, StoreError."""
         made = []
         try:
-            for label, name in [*SUBDIRECTORIES.items(), ("Catalog", "dirdb")]:
+            for label, name in [*SUBDIRECTORIES.items(), ("State files", "dirdb")]:
                 path = self.root / name
                 new = not path.is_dir()
                 if new and name in without:
@@ -149,11 +145,27 @@ class Home:
         return self.root / "dirrpt" / f"{group.upper()}.out"
 
     def known(self, group: str, kind: GroupKind) -> Path:
-        """Return the path of an empty file, next to the catalog, that exists from ADD to DELETE of a group.
+        """Return the path of an empty file that exists from ADD to DELETE of a group.
 
-        It distinguishes a group whose checkpoint file is lost from one that never existed, without opening the catalog.
+        It distinguishes a group whose checkpoint file is lost from one that never existed.
         """
         return self.root / "dirdb" / "groups" / self.checkpoint(group, kind).name
+
+    def mark_known(self, group: str, kind: GroupKind) -> None:
+        """Create the file by which the home knows a group; in a home without such files, those of all groups.
+
+        Raises StoreError.
+        """
+        path = self.known(group, kind)
+        try:
+            groups = [(group, kind)] if path.parent.is_dir() else [*self.group_names(), (group, kind)]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for each in groups:
+                self.known(*each).touch(mode=0o600)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write {path}: {error.strerror}", hint="free space, then repeat the command"
+            ) from error
 
     def group_names(self) -> list[tuple[str, GroupKind]]:
         """Return every group of the home, Extracts first, from the existing and the expected checkpoint files.

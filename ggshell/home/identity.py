@@ -3,7 +3,7 @@
 A home that was copied also records the original home and the groups that came from it. The slots and checkpoint table rows
 of those groups belong to the original until ``take_over``. In a copy of a copy, each group keeps its first owner.
 
-The file contains fingerprints but no secrets. It is stored next to the catalog, so a home whose ``dirwlt`` is missing or is
+The file contains fingerprints but no secrets. It is not stored in ``dirwlt``, so a home whose ``dirwlt`` is missing or is
 an older copy still knows which wallet and which key versions it lost.
 """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ggshell.service.sign_in import Principal
 
 _CLOSED: Final = ("dircrd", "dirwlt", "dirpcs", "dirdb")
-"""Folders of the home whose files no statement may name: secrets, sockets and the catalog."""
+"""Folders of the home whose files no statement may name: secrets, sockets and the state of the home."""
 _SECRET_FILES: Final = frozenset({"cwallet.sso", KEY_FILE.lower()})
 """Names of files with keys, in lower case, wherever they are: WALLETLOCATION puts the wallet anywhere."""
 _OPEN: Final = frozenset({*SUBDIRECTORIES.values(), "dirlag"}).difference(_CLOSED)

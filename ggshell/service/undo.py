@@ -17,7 +17,6 @@ from ggshell.cli import registrations
 from ggshell.cli.groups import is_wildcard
 from ggshell.errors import NotFoundError, StateError
 from ggshell.files import remove_leftovers, write_atomically
-from ggshell.home.catalog import Catalog
 from ggshell.home.checkpoint import GroupKind, decode, load
 from ggshell.home.home import Home
 from ggshell.home.process_file import ALIVE, state_of
@@ -75,7 +74,6 @@ class ChangedGroup(Undo, frozen=True, tag="changed group"):
         if not path.exists():
             return ""
         if path.read_bytes() == self.before:
-            Catalog(call.home).save_group(decode(self.before, path))
             return ""
         registrations.save(call.session, decode(self.before, path))
         return f"{self.kind} {self.name} was restored"

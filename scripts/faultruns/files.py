@@ -359,11 +359,8 @@ class FileGround:
         restart = case.file.moment is Moment.WRITTEN
         for _ in range(REMEDIES_AT_MOST + 2 * restart + 1):
             began = time.time()
-            text = self.obey(case.file.probe, must=False) if case.file.probe else ""
-            now = Now.REFUSED
-            if "ERROR" not in text:
-                text = self.start()
-                now = self._now(last)
+            text = self.start()
+            now = self._now(last)
             if now is Now.ARRIVED and restart:  # what a process has open hides what a new one finds
                 self.end_all()
                 restart, last = False, self.work()

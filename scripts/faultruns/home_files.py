@@ -29,12 +29,11 @@ class Moment(enum.Enum):
 
 class HomeFile(NamedTuple):
     """A kind of file. ``find`` names the present one in a home; ``killed``: the group that is killed, not stopped, so that
-    the file is left; ``probe``: a statement that needs it, where no process does."""
+    the file is left."""
 
     name: str
     find: Find
     killed: str = ""
-    probe: str = ""
     alone: bool = False
     """The copy that is kept next to it is removed as well."""
     written: bool = False
@@ -85,7 +84,6 @@ FILES = (
     HomeFile("only checkpoint of the pump", _fixed("dirchk/PMP1.cpe"), alone=True),
     HomeFile("only checkpoint of Replicat", _fixed("dirchk/REP1.cpr"), alone=True),
     HomeFile("previous checkpoint of Replicat", _fixed("dirchk/REP1.cpr.previous")),
-    HomeFile("catalog", _fixed("dirdb/catalog.duckdb"), probe="ALTER REPLICAT rep1, DESC 'again'"),
     HomeFile("note of a group", _fixed("dirdb/groups/REP1.cpr")),
     HomeFile("process file of Extract", _fixed("dirpcs/EXT1.pce"), killed="EXT1.pce"),
     HomeFile("process file of Replicat", _fixed("dirpcs/REP1.pcr"), killed="REP1.pcr"),
@@ -139,7 +137,6 @@ PLACES = (
     (r"dirchk/\w+\.cpd", "checkpoint of the path"),
     (r"dirchk/\w+\.cpr", "checkpoint of Replicat"),
     (r"dirchk/\w+\.cp[erd]\.previous", "previous checkpoint of Replicat"),
-    (r"dirdb/catalog\.duckdb", "catalog"),
     (r"dirdb/groups/\w+\.cp[erd]", "note of a group"),
     (r"dirdb/home\.json", "identity of the home"),
     (r"dirpcs/\w+\.pce", "process file of Extract"),

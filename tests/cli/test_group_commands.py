@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -13,9 +14,7 @@ from home_content import home_content
 from ggshell.cli import supervision
 from ggshell.cli.commands.path import source_trail, target_trail
 from ggshell.home import checkpoint as checkpoints
-from ggshell.home.catalog import Catalog
 from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, SourceType
-from ggshell.home.credential import CredentialStore, Login
 from ggshell.home.slot_facts import SlotFacts
 from ggshell.types import TrailPosition
 
@@ -34,9 +33,6 @@ def test_a_pump_with_its_trail(shell: Shell) -> None:
     assert (found.read.source, found.read.trail, found.description) == (SourceType.TRAIL, "./dirdat/ea", "to the south")
     (target,) = found.write
     assert (target.trail, target.remote, target.megabytes) == ("./dirdat/ra", True, 50)
-    assert Catalog(shell.home).execute("SELECT name, group_name, remote, megabytes FROM trails") == [
-        ("./dirdat/ra", "PMP1", True, 50)
-    ]
 
 
 def test_a_replicat_takes_the_checkpoint_table_of_globals(shell: Shell) -> None:
@@ -244,25 +240,6 @@ def test_credentials(shell: Shell) -> None:
     assert "a password is required for x" in shell.batch("ALTER CREDENTIALSTORE ADD USER x ALIAS y").err
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "ALTER CREDENTIALSTORE ADD USER other PASSWORD secret",
-        "ALTER CREDENTIALSTORE REPLACE USER other PASSWORD changed ALIAS north",
-        "ALTER CREDENTIALSTORE DELETE USER ogg ALIAS north",
-        "DELETE CREDENTIALSTORE",
-    ],
-)
-def test_a_change_of_the_credential_store_that_the_catalog_cannot_record_is_undone(shell: Shell, change: str) -> None:
-    shell.batch("ALTER CREDENTIALSTORE ADD USER ogg PASSWORD secret ALIAS north")
-    store = CredentialStore(shell.home)
-    shell.home.catalog.write_bytes(b"damaged" * 3000)
-    refused = shell.batch(change)
-    assert (refused.code, "catalog.duckdb cannot be read" in refused.err) == (1, True)
-    assert [entry.alias for entry in store.entries()] == ["north"]
-    assert store.resolve("north") == Login("ogg", "secret")
-
-
 @pytest.mark.parametrize("style", ["ggsci", "json", "csv"])
 def test_a_password_in_a_user_id_is_not_shown(shell: Shell, style: str) -> None:
     """A user ID can be a connection string."""
@@ -318,33 +295,31 @@ def test_a_home_that_cannot_be_written_is_a_clear_error(shell: Shell, tmp_path: 
     assert "cannot create the home directory" in answer.err
 
 
-def test_the_catalog_has_the_aliases_but_no_secret(shell: Shell) -> None:
-    shell.batch(
-        "ALTER CREDENTIALSTORE ADD USER 'host=h user=u password=hunter2' PASSWORD x ALIAS one",
-        "ALTER CREDENTIALSTORE ADD USER v PASSWORD y ALIAS two",
-        "ALTER CREDENTIALSTORE DELETE USER v ALIAS two",
-    )
-    (entry,) = Catalog(shell.home).credentials()
-    assert (entry.alias, "hunter2" in entry.userid) == ("one", False)
-
-
-@pytest.mark.slow
-def test_nothing_is_left_of_what_the_catalog_cannot_record(shell: Shell) -> None:
-    """Regression: the statement failed, and the group or the alias was there."""
-    shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea", "ALTER CREDENTIALSTORE ADD USER u PASSWORD x ALIAS one")
+def test_nothing_is_left_of_a_group_that_the_home_cannot_note(shell: Shell) -> None:
+    """Regression: the statement failed, and the group was there."""
+    shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea")
     before = home_content(shell.home.root)
-    catalog = shell.home.catalog.read_bytes()
-    shell.home.catalog.write_bytes(b"damaged" * 3000)
+    notes = shell.home.known("PMP1", GroupKind.EXTRACT).parent
+    notes.rename(notes.with_name("aside"))
+    notes.symlink_to("missing")
     for statement in (
         "ADD EXTRACT pmp2, EXTTRAILSOURCE ./dirdat/ea",
         "ADD REPLICAT rep1, EXTTRAIL ./dirdat/ra, NODBCHECKPOINT",
         "ADD DISTPATH dp1, SOURCE ./dirdat/ea, TARGET ./dirdat/da",
-        "ALTER CREDENTIALSTORE ADD USER v PASSWORD y ALIAS two",
     ):
         refused = shell.batch(statement)
-        assert (refused.code, "cannot be read" in refused.err) == (1, True), refused
-    shell.home.catalog.write_bytes(catalog)
+        assert (refused.code, f"cannot write {notes}" in refused.err) == (1, True), refused
+    notes.unlink()
+    notes.with_name("aside").rename(notes)
     assert home_content(shell.home.root) == before
+
+
+def test_a_home_without_notes_gets_those_of_all_groups(shell: Shell) -> None:
+    shell.batch("ADD EXTRACT pmp1, EXTTRAILSOURCE ./dirdat/ea", "ADD EXTRACT pmp2, EXTTRAILSOURCE ./dirdat/ea")
+    notes = shell.home.known("PMP1", GroupKind.EXTRACT).parent
+    shutil.rmtree(notes)
+    shell.batch("ALTER EXTRACT pmp1, DESC 'to the south'")
+    assert sorted(path.name for path in notes.iterdir()) == ["PMP1.cpe", "PMP2.cpe"]
 
 
 def test_info_without_a_name_shows_all_groups_of_the_kind(with_groups: Shell) -> None:
@@ -389,16 +364,6 @@ def test_a_group_with_a_missing_checkpoint_file_can_be_added_again_and_deleted(w
     assert deleted.code == 0
     assert "REP1" not in deleted.out.partition("Deleted REPLICAT REP1.")[2]
     assert with_missing_checkpoint.home.group_names() == [("REP2", GroupKind.REPLICAT)]
-
-
-def test_a_home_of_an_earlier_release_registers_its_groups_when_one_is_added(with_missing_checkpoint: Shell) -> None:
-    folder = with_missing_checkpoint.home.known("REP1", GroupKind.REPLICAT).parent
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
-    assert with_missing_checkpoint.home.group_names() == [("REP2", GroupKind.REPLICAT)]
-    with_missing_checkpoint.batch("ADD REPLICAT rep3, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE a.checks")
-    assert [name for name, _ in with_missing_checkpoint.home.group_names()] == ["REP1", "REP2", "REP3"]
 
 
 def test_a_similar_group_name_is_suggested(with_groups: Shell) -> None:

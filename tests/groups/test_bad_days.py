@@ -240,15 +240,6 @@ def test_a_damaged_checkpoint_file_is_reported_with_the_remedy(running: Pipeline
         running.wait_for_rows(2)
 
 
-def test_a_damaged_catalog_is_reported_with_the_remedy(running: Pipeline) -> None:
-    catalog = running.home.root / "dirdb" / "catalog.duckdb"
-    catalog.write_bytes(b"this is no database" * 300)
-    output = running.run("ADD REPLICAT rep2, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks", fails=True)
-    assert str(catalog) in output
-    running.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
-    running.wait_for_rows(2)
-
-
 def test_a_second_process_of_a_group_is_refused(running: Pipeline) -> None:
     command = [sys.executable, "-m", "ggshell.groups", "extract", str(running.home.root), "EXT1"]
     entry = read_process_file(running.home.process(*EXT1))

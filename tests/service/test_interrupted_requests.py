@@ -20,7 +20,6 @@ from ggshell.cli.execute import execute
 from ggshell.cli.options import Options
 from ggshell.cli.session import Session
 from ggshell.errors import ConflictError, NotFoundError, StoreError
-from ggshell.home.catalog import Catalog
 from ggshell.home.checkpoint import GroupKind
 from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
@@ -83,12 +82,10 @@ def slots(dsn: str) -> list[str]:
 
 
 def content(home: Path, source: str = "") -> dict[str, Any]:
-    """Everything that a request may change: files, groups, the catalog, folders, slots.
+    """Everything that a request may change: files, groups, folders, slots.
 
     A group that is restored has a previous version of its checkpoint file, which it may not have had.
     """
-    queries = ("name, type FROM groups", "name, group_name FROM trails", "name, target FROM paths")
-    noted = " UNION ALL ".join(f"SELECT {query}" for query in queries)
     found = home_content(home, documents=True)
     files = {folder: [n for n in names if not n.endswith(".previous")] for folder, names in found["files"].items()}
     return {
@@ -96,7 +93,6 @@ def content(home: Path, source: str = "") -> dict[str, Any]:
         "files": files,
         "parameters": {path.name: path.read_text() for path in (home / "dirprm").iterdir()},
         "settings": {path.name: path.read_text() for path in (home / "dirdb" / "service").rglob("*.json")},
-        "noted": sorted(Catalog(Home(home)).execute(noted)),
         "folders": sorted(path for path in (home / "dirdat").rglob("*") if path.is_dir()),
         "slots": slots(source) if source else [],
         "unfinished": changed_objects(Home(home)),

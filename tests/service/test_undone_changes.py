@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +14,7 @@ from black_hole import BlackHole
 from home_content import home_content
 from service_client import RunningService, ServiceClient, initial_load
 
-from ggshell.home.catalog import Catalog
+from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 
 pytestmark = pytest.mark.slow
@@ -118,32 +116,24 @@ def test_a_group_that_exists_is_not_changed_by_another_creation(service: Running
     client.delete("/extracts/LOAD1")
 
 
-HOLDER = "import sys, duckdb; held = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.readline()"
-
-
-def test_nothing_is_left_of_a_group_while_another_process_holds_the_catalog(
-    service: RunningService, client: ServiceClient
-) -> None:
-    assert client.post("/credentials/Y/first", {"userid": "u", "password": "x"}).status == 201
+def test_nothing_is_left_of_a_group_that_the_home_cannot_note(service: RunningService, client: ServiceClient) -> None:
+    assert client.post("/extracts/HELD", initial_load("HELD")).status == 201
+    assert client.delete("/extracts/HELD").status == 200
     before = home_content(service.home, documents=True)
-    command = [sys.executable, "-c", HOLDER, str(service.home / "dirdb" / "catalog.duckdb")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with ThreadPoolExecutor(2) as pool:
-            group = pool.submit(client.post, "/extracts/HELD", initial_load("HELD"))
-            alias = pool.submit(service.client().post, "/credentials/Y/held", {"userid": "u", "password": "x"})
-            replies = group.result(60), alias.result(60)
-        holder.communicate("\n")
-    assert [(reply.status, reply.codes) for reply in replies] == [(503, ["GGS-00304"])] * 2
-    assert home_content(service.home, documents=True) == before
+    notes = service.home / "dirdb" / "groups"
+    notes.rename(notes.with_name("aside"))
+    notes.symlink_to("missing")
+    try:
+        reply = client.post("/extracts/HELD", initial_load("HELD"))
+    finally:
+        notes.unlink()
+        notes.with_name("aside").rename(notes)
+    assert (reply.status, home_content(service.home, documents=True)) == (503, before), reply.text
     assert client.post("/extracts/HELD", initial_load("HELD")).status == 201
     assert client.delete("/extracts/HELD").status == 200
 
 
 def test_parallel_requests_create_all_groups_and_aliases(service: RunningService) -> None:
-    """Regression: threads of the service had the catalog open at the same time, and requests failed."""
-
     signed_in = Barrier(24)
 
     def create(number: int) -> tuple[int, int]:
@@ -159,4 +149,6 @@ def test_parallel_requests_create_all_groups_and_aliases(service: RunningService
     client = service.client()
     names = {each["name"] for each in client.get("/extracts").response["items"]}
     assert {f"W{number}" for number in range(24)} <= names
-    assert {f"y{number}" for number in range(24)} <= {each.alias for each in Catalog(Home(service.home)).credentials()}
+    assert {f"y{number}" for number in range(24)} <= {
+        each.alias for each in CredentialStore(Home(service.home)).entries()
+    }

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.results.listings import CredentialLine, CredentialList
 from ggshell.cli.session import Session
-from ggshell.errors import NotFoundError, StoreError
-from ggshell.home.credential import DEFAULT_DOMAIN, CredentialStore, Login
+from ggshell.errors import NotFoundError
+from ggshell.home.credential import DEFAULT_DOMAIN, CredentialStore
 from ggshell.language.redaction import masked
 
 _FOLDER = "./dircrd/"
@@ -33,10 +30,7 @@ def set_user(
     given = password or session.secret(userid)
     store = CredentialStore(session.home)
     name = alias or userid
-    before = store.resolve(name, domain) if replace else None
     store.add(name, userid, given, domain, replace=replace)
-    with _undone(lambda: _restore(store, name, domain, before)):
-        _note(session, store)
     return Message((f"Credential store in {_FOLDER} altered.",), apart=True)
 
 
@@ -50,39 +44,8 @@ def delete_user(session: Session, *, userid: str, alias: str = "", domain: str =
         raise NotFoundError(
             f"alias {alias} does not belong to user {userid}", hint="use INFO CREDENTIALSTORE to list the aliases"
         )
-    before = store.resolve(name, domain)
     store.delete(name, domain)
-    with _undone(lambda: _restore(store, name, domain, before)):
-        _note(session, store)
     return Message((f"Credential store in {_FOLDER} altered.",), apart=True)
-
-
-@contextmanager
-def _undone(undo: Callable[[], None]) -> Iterator[None]:
-    """Undo a change of the store that the catalog cannot record, so that a statement that failed has changed nothing."""
-    try:
-        yield
-    except StoreError:
-        undo()
-        raise
-
-
-def _restore(store: CredentialStore, name: str, domain: str, before: Login | None) -> None:
-    """Give an alias the login that it had, None for no alias."""
-    if before is None:
-        store.delete(name, domain)
-    else:
-        present = any((entry.alias, entry.domain) == (name, domain) for entry in store.entries())
-        store.add(name, before.userid, before.password, domain, replace=present)
-
-
-def _note(session: Session, store: CredentialStore) -> None:
-    """Record the aliases in the catalog. User IDs are masked, since they may be connection strings."""
-    from ggshell.home.catalog import Catalog
-
-    Catalog(session.home).save_credentials(
-        lambda: [entry._replace(userid=masked(entry.userid)) for entry in store.entries()]
-    )
 
 
 @command("INFO CREDENTIALSTORE")
@@ -99,9 +62,5 @@ def delete_store(session: Session, *, force: bool = False) -> Message:
     store = CredentialStore(session.home)
     if session.interactive and not force:
         session.confirm(f"Delete the credential store in {_FOLDER} with all its aliases")
-    from ggshell.home.catalog import Catalog
-
-    if store.exists:  # first the catalog: if it cannot be written, the store stays
-        Catalog(session.home).save_credentials(tuple)
     store.remove()
     return Message((f"Credential store in {_FOLDER} deleted.",), apart=True)

@@ -36,7 +36,6 @@ def add_trandata(
     """
     logging = session.logged_in().table_logging()
     outcome = logging.add(table, tuple(keycols), all_columns=allcols or bool(cols))
-    _noted(session, outcome)
     return _listing(outcome.tables, _reported(session, outcome), outcome.errors)
 
 
@@ -44,7 +43,6 @@ def add_trandata(
 def delete_trandata(session: Session, *, table: str) -> Listing:
     """Stop logging the changes of tables."""
     outcome = session.logged_in().table_logging().delete(table)
-    _forgotten(session, outcome)
     lines = [f"Logging of supplemental log data is disabled for table {each.table}." for each in outcome.tables]
     return _listing(outcome.tables, lines, outcome.errors)
 
@@ -84,7 +82,6 @@ def add_schema_trandata(session: Session, *, schema: str, allcols: bool = False)
             f"schema {schema} does not exist", code=NO_TABLE, hint="specify one schema, without wildcards"
         )
     outcome = logging.add_schema(name, all_columns=allcols)
-    _noted(session, outcome)
     lines = [_event_line(session, "OGG-01788", f'SCHEMATRANDATA has been added on schema "{name}".')]
     if allcols:
         text = f'Schema level supplemental logging is enabled on schema "{name}" for all columns.'
@@ -98,7 +95,6 @@ def delete_schema_trandata(session: Session, *, schema: str) -> Listing:
     logging = session.logged_in().table_logging()
     name = _schema_name(schema)
     outcome = logging.delete_schema(name)
-    _forgotten(session, outcome)
     text = f'Schema level supplemental logging is disabled on schema "{name}".'
     return _schema_listing(_named(logging, name), [_event_line(session, "OGG-01786", text)], outcome.errors)
 
@@ -110,30 +106,9 @@ def info_schema_trandata(session: Session, *, schema: str) -> Listing:
     return _schema_listing(found, [each.line for each in found], [])
 
 
-def _noted(session: Session, outcome: LoggingOutcome) -> None:
-    """Record in the home what was added."""
-    from ggshell.home.catalog import Catalog, TrandataNote
-
-    database = session.login.database if session.login else ""
-    if outcome.tables:
-        notes = [TrandataNote(database, *each.table, each.identity, each.key) for each in outcome.tables]
-        Catalog(session.home).save_trandata(notes)
-
-
 def _reported(session: Session, outcome: LoggingOutcome) -> list[str]:
     """Write the messages about the tables to the error log, and return their lines."""
     return [_event_line(session, *message) for each in outcome.tables for message in each.messages]
-
-
-def _forgotten(session: Session, outcome: LoggingOutcome) -> None:
-    """Record in the home what was deleted."""
-    from ggshell.home.catalog import Catalog
-
-    database = session.login.database if session.login else ""
-    if outcome.tables:
-        Catalog(session.home).forget_trandata(
-            database, [(each.table.owner, each.table.name) for each in outcome.tables]
-        )
 
 
 def _event_line(session: Session, code: str, text: str, severity: Severity = Severity.INFO) -> str:
