@@ -106,9 +106,8 @@ def _responses(context: GroupContext, parameters: ReplicatParameters) -> Respons
     found = load_refusal_rules(context.home.parameters(context.group), context.group)
     return Responses(
         error_rules(found.rules),
-        collisions=found.collisions,
-        override_duplicates=found.override_duplicates,
-        insert_missing=found.insert_missing,
+        switches=found.switches,
+        own_switches=[(each.target, each.switches) for each in parameters.maps],
         own_rules=any(each.refusals for each in parameters.maps),
     )
 

@@ -28,7 +28,8 @@ Count = Callable[[str, str], int | None]
 def map_rules(maps: tuple[MapStatement, ...]) -> list[MapRule]:
     """Convert the MAP lines of a file to rules."""
     return [
-        MapRule(each.source, each.target, each.keycols, each.ignored, each.clauses, _refusals(each)) for each in maps
+        MapRule(each.source, each.target, each.keycols, each.ignored, each.clauses, _refusals(each), each.switches)
+        for each in maps
     ]
 
 

@@ -13,7 +13,7 @@ from ggshell.parameters.ddl_rules import DdlOptions, ddl_errors, ddl_options, dd
 from ggshell.parameters.lake_tables import LakeLayouts, lake_layouts
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.remote_hosts import PassiveOptions, passive_options
-from ggshell.parameters.reperror import ReperrorRule, rules_of_map
+from ggshell.parameters.reperror import ReperrorRule, rules_of_map, with_switches
 from ggshell.parameters.row_clauses import with_clauses
 from ggshell.parameters.trail_statements import TrailStatement, idle_encryption, trail_statements
 from ggshell.parameters.transaction_rules import (
@@ -22,6 +22,7 @@ from ggshell.parameters.transaction_rules import (
     bounded_parameters,
     long_transactions,
 )
+from ggshell.pipeline.apply.error_rules import Switches
 from ggshell.pipeline.transform.clauses import NO_CLAUSES, Clauses
 from ggshell.quantities import Timestamp
 from ggshell.record.ddl_responses import DdlErrors, DdlSubstitutions
@@ -83,7 +84,7 @@ class MapStatement(NamedTuple):
     """A MAP line.
 
     ``ignored``: as for TABLE; ``clauses``: the clauses that select or change rows; ``thread``, ``threadrange``: the text of
-    these options; ``barrier``: COORDINATED; ``refusals``: REPERROR.
+    these options; ``barrier``: COORDINATED; ``refusals``: REPERROR; ``switches``: HANDLECOLLISIONS and similar.
     """
 
     source: str
@@ -96,6 +97,7 @@ class MapStatement(NamedTuple):
     barrier: bool = False
     line: int = 0
     refusals: tuple[ReperrorRule, ...] = ()
+    switches: Switches = Switches()
 
 
 class ExtractParameters(NamedTuple):
@@ -295,8 +297,11 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
             "coordinated" in item.args,
             item.line,
             rules_of_map(item),
+            switches,
         )
-        for (item, ignored), (_, clauses) in zip(_with_ignored(found, "MAP"), with_clauses(found, "MAP"), strict=True)
+        for (item, ignored), (_, clauses), (_, switches) in zip(
+            _with_ignored(found, "MAP"), with_clauses(found, "MAP"), with_switches(found), strict=True
+        )
     ]
     if not maps:
         raise ParameterError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ggshell.errors import StatementError
 from ggshell.parameters.lines import Parameter, located
+from ggshell.pipeline.apply.error_rules import Switches
 
 RESPONSES = frozenset(
     ("ABEND", "DISCARD", "EXCEPTION", "IGNORE", "RETRYOP", "TRANSABORT", "TRANSDISCARD", "TRANSEXCEPTION")
@@ -15,6 +16,11 @@ RESPONSES = frozenset(
 OPERATION_RETRIES = 10
 ABORT_SECONDS = 60.0
 """Default delay of TRANSABORT. Without MAXRETRIES it retries forever."""
+_SWITCHES = {
+    "HANDLECOLLISIONS": "collisions",
+    "OVERRIDEDUPS": "override_duplicates",
+    "INSERTMISSINGUPDATES": "insert_missing",
+}
 _RULE = re.compile(r"\(\s*(?P<error>[-\w]+)\s*,\s*(?P<response>\w+)\s*(?P<options>[^()]*)\)", re.IGNORECASE)
 _ERROR = re.compile(r"DEFAULT2?|-?\d{1,9}|(?=\w*\d)[0-9A-Z]{5}", re.IGNORECASE)
 _OPTION = re.compile(r",?\s*(?P<name>MAXRETRIES|DELAYSECS|DELAYCSECS)\s+(?P<number>\d{1,9})(?!\d)\s*", re.IGNORECASE)
@@ -36,12 +42,10 @@ class ReperrorRule(NamedTuple):
 
 
 class RefusalRules(NamedTuple):
-    """All settings of a file for refused operations. The last one of each switch applies."""
+    """All settings of a file for refused operations. ``switches``: those in effect at its end."""
 
     rules: tuple[ReperrorRule, ...] = ()
-    collisions: bool = False
-    override_duplicates: bool = False
-    insert_missing: bool = False
+    switches: Switches = Switches()
 
 
 def refusal_rules(parameters: Iterable[Parameter]) -> RefusalRules:
@@ -51,15 +55,24 @@ def refusal_rules(parameters: Iterable[Parameter]) -> RefusalRules:
         if item.name == "REPERROR":
             given = "body" in item.args or "error" in item.args  # else RESET
             result = result._replace(rules=(*result.rules, rule_of(item)) if given else ())
-        on = not item.name.startswith("NO")
-        match item.name.removeprefix("NO"):
-            case "HANDLECOLLISIONS":
-                result = result._replace(collisions=on)
-            case "OVERRIDEDUPS":
-                result = result._replace(override_duplicates=on)
-            case "INSERTMISSINGUPDATES":
-                result = result._replace(insert_missing=on)
+        result = result._replace(switches=_after(result.switches, item))
     return result
+
+
+def with_switches(found: Iterable[Parameter]) -> Iterator[tuple[Parameter, Switches]]:
+    """Each MAP with the switches in effect for it: those of the lines above it, and its own [NO]HANDLECOLLISIONS."""
+    switches = Switches()
+    for item in found:
+        switches = _after(switches, item)
+        if item.name == "MAP":
+            own = "handlecollisions" in item.args or ("nohandlecollisions" not in item.args and switches.collisions)
+            yield item, switches._replace(collisions=own)
+
+
+def _after(switches: Switches, item: Parameter) -> Switches:
+    """The switches in effect below a line."""
+    switch = _SWITCHES.get(item.name.removeprefix("NO"))
+    return switches if switch is None else switches._replace(**{switch: not item.name.startswith("NO")})
 
 
 def rules_of_map(item: Parameter) -> tuple[ReperrorRule, ...]:

@@ -9,6 +9,7 @@ import pytest
 from ggshell.errors import ParameterError
 from ggshell.parameters.loading import load_refusal_rules, load_replicat
 from ggshell.parameters.reperror import RefusalRules, ReperrorRule
+from ggshell.pipeline.apply.error_rules import Switches
 
 
 def load(folder: Path, *lines: str) -> RefusalRules:
@@ -29,8 +30,30 @@ def test_rules_and_switches_are_read_in_order(tmp_path: Path) -> None:
     )
     assert found == RefusalRules(
         (ReperrorRule("DEFAULT", "ABEND"), ReperrorRule("-1403", "DISCARD"), ReperrorRule("23505", "RETRYOP", 3)),
-        collisions=True,
+        Switches(collisions=True),
     )
+
+
+def test_a_switch_applies_to_the_map_statements_below_it(tmp_path: Path) -> None:
+    path = tmp_path / "rep1.prm"
+    lines = [
+        "MAP a.first, TARGET b.first;",
+        "HANDLECOLLISIONS",
+        "MAP a.second, TARGET b.second;",
+        "MAP a.third, TARGET b.third, NOHANDLECOLLISIONS;",
+        "NOHANDLECOLLISIONS",
+        "OVERRIDEDUPS",
+        "INSERTMISSINGUPDATES",
+        "MAP a.fourth, TARGET b.fourth;",
+        "NOOVERRIDEDUPS",
+        "NOINSERTMISSINGUPDATES",
+        "MAP a.fifth, TARGET b.fifth, HANDLECOLLISIONS;",
+    ]
+    path.write_text("\n".join(["REPLICAT rep1", *lines, ""]))
+    off, on = Switches(), Switches(collisions=True)
+    others = Switches(override_duplicates=True, insert_missing=True)
+    assert [each.switches for each in load_replicat(path).maps] == [off, on, off, others, on]
+    assert load_refusal_rules(path).switches == off
 
 
 def test_reset_removes_the_rules_above_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The rules of REPERROR: the error, the response, and how often and when an operation is tried again."""
+"""The rules of REPERROR: the error, the response, and how often and when an operation is tried again; and the switches."""
 
 from __future__ import annotations
 
@@ -68,6 +68,14 @@ class ErrorRule(NamedTuple):
     response: Response
     retries: int | None = 10
     delay: float = 0.0
+
+
+class Switches(NamedTuple):
+    """HANDLECOLLISIONS, OVERRIDEDUPS and INSERTMISSINGUPDATES, as they are in effect for a MAP statement."""
+
+    collisions: bool = False
+    override_duplicates: bool = False
+    insert_missing: bool = False
 
 
 class ErrorRules:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ggshell.errors import ApplyError
-from ggshell.pipeline.apply.error_rules import ErrorRules
+from ggshell.pipeline.apply.error_rules import ErrorRules, Switches
 from ggshell.pipeline.apply.target import TableMapping, TargetColumn, TargetTable
 from ggshell.pipeline.apply.unmapped import Noted, not_noted, unmapped
 from ggshell.pipeline.transform.clauses import NO_CLAUSES, Clauses
@@ -25,7 +25,9 @@ class MapRule(NamedTuple):
     """One MAP statement.
 
     ``source`` and ``target``: as typed, both may contain wildcards; ``keycols``: by name; ``ignored``: the operations that
-    it leaves out; ``clauses``: its row clauses (``ggshell.pipeline.apply.row_mapping``); ``refusals``: REPERROR."""
+    it leaves out; ``clauses``: its row clauses (``ggshell.pipeline.apply.row_mapping``); ``refusals``: REPERROR;
+    ``switches``: HANDLECOLLISIONS and similar, None for those of the file.
+    """
 
     source: str
     target: str
@@ -33,6 +35,7 @@ class MapRule(NamedTuple):
     ignored: frozenset[int] = NO_OPERATIONS
     clauses: Clauses = NO_CLAUSES
     refusals: ErrorRules | None = None
+    switches: Switches | None = None
 
 
 class Mapper:
@@ -154,7 +157,7 @@ class Mapper:
         key = _key(source, table, columns, rule)
         names = {column.name for index in key if (column := columns[index]) is not None}
         single = any(unique <= names for unique in table.unique)
-        mapping = TableMapping(source, table, columns, key, single, refusals=rule.refusals)
+        mapping = TableMapping(source, table, columns, key, single, refusals=rule.refusals, switches=rule.switches)
         self.note(mapping)
         return mapping
 

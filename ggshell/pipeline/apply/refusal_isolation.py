@@ -223,7 +223,7 @@ class RefusalIsolation:
             if self._write_exceptions(refused):
                 return operation
             rule = self.responses.without_exceptions(mapping)
-        skips = self.responses.is_left_out(operation.io_type, refusal, mapping.target.name)
+        skips = self.responses.is_left_out(operation.io_type, refusal, mapping)
         handling = _Handling.DISCARD if discards else _handling(rule.response, skips=skips)
         if handling is _Handling.REFUSE:
             return self._refuse(refused, rule, scope)
@@ -247,17 +247,13 @@ class RefusalIsolation:
         batch, row, mapping, refusal = refused
         rule = self.responses.to(refusal, mapping)
         attempts = (rule.retries or 0) if rule.response is Response.RETRYOP else 0
-        others = self.responses.instead(batch, row, refusal, mapping.target.name)
+        others = self.responses.instead(batch, row, refusal, mapping)
         while not refusal.transient and (others or attempts) and self._target.rollback_to_savepoint():
             if others:
                 again = self._one_by_one(others, without_comparisons(mapping))
                 # An insert that replaces an update of a missing row may find a row with its key, and then replaces it.
                 second = again is not None and refusal.missing and not again.missing
-                others = (
-                    self.responses.instead(batch, row, again, mapping.target.name)
-                    if again is not None and second
-                    else ()
-                )
+                others = self.responses.instead(batch, row, again, mapping) if again is not None and second else ()
             else:
                 attempts -= 1
                 again = self._target.apply_one(batch, row, mapping)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from ggshell.errors import TransactionAbortedError
 from ggshell.pipeline.apply.conflicts import Resolver
-from ggshell.pipeline.apply.error_rules import DEFAULT, NO_DATA, UNIQUE, ErrorRule, ErrorRules, Response
+from ggshell.pipeline.apply.error_rules import DEFAULT, NO_DATA, UNIQUE, ErrorRule, ErrorRules, Response, Switches
 from ggshell.pipeline.apply.target import Refusal, TableMapping
 from ggshell.record.change import ChangeBatch
 from ggshell.record.fields import split_image
@@ -18,6 +18,7 @@ from ggshell.types import Csn, TableName
 
 Wanted = Callable[[TableName], bool]
 _ABEND = ErrorRule(DEFAULT, Response.ABEND)
+_NO_SWITCHES = Switches()
 
 
 class Exceptions(Protocol):
@@ -38,24 +39,24 @@ class Responses:
        insert; a key update to an existing key replaces that row; an update or delete of a missing row is skipped.
     3. ``override_duplicates`` does only the first of these; ``insert_missing`` turns every update of a missing row into an
        insert.
+    4. A switch applies to the MAP statements below it, or to the MAP statement that contains it.
     """
 
     def __init__(
         self,
         rules: Sequence[ErrorRule] = (),
         *,
-        collisions: bool = False,
-        override_duplicates: bool = False,
-        insert_missing: bool = False,
+        switches: Switches = _NO_SWITCHES,
+        own_switches: Sequence[tuple[str, Switches]] = (),
         own_rules: bool = False,
     ) -> None:
-        """``own_rules``: a MAP statement has its own REPERROR."""
+        """``own_switches``: the targets of MAP statements with other switches; ``own_rules``: one has its own REPERROR."""
         self._rules = ErrorRules(rules)
         self.whole = WholeAnswers()
-        self._collisions = collisions
+        self._switches = switches
+        self._own_switches = tuple(own_switches)
+        self._sent: bool | None = None
         self._of_tables: tuple[tuple[str, Wanted, bool], ...] = ()
-        self._override_duplicates = override_duplicates
-        self._insert_missing = insert_missing
         self._own_rules = own_rules
         self.exceptions: Exceptions | None = None
         self.resolver: Resolver | None = None
@@ -64,7 +65,7 @@ class Responses:
     def active(self) -> bool:
         """Whether any refusal has an answer other than ABEND."""
         others = self._own_rules or any(rule.response is not Response.ABEND for rule in self._rules)
-        return others or bool(self.resolver) or self._handles() or self._override_duplicates or self._insert_missing
+        return others or bool(self.resolver) or self._handles()
 
     def to(self, refusal: Refusal, mapping: TableMapping | None = None) -> ErrorRule:
         """Return the rule for a refusal; ``mapping``: the mapping of the refused row, None for a commit."""
@@ -86,49 +87,56 @@ class Responses:
     def handle_collisions(self, on: bool, tables: Mapping[str, Wanted] | None = None) -> None:
         """Switch collision handling for all tables, or for the target tables that match a pattern."""
         if not tables:
-            self._collisions, self._of_tables = on, ()
+            self._sent, self._of_tables = on, ()
         self._of_tables += tuple((pattern, wanted, on) for pattern, wanted in (tables or {}).items())
 
     def collisions_told(self) -> str:
         """Return a sentence that says for which tables collisions are handled."""
-        own = "".join(f", {'on' if on else 'off'} for {pattern}" for pattern, _, on in self._of_tables)
-        return f"HANDLECOLLISIONS is {'on' if self._collisions else 'off'}{own}"
+        every = self._switches.collisions if self._sent is None else self._sent
+        maps = self._own_switches if self._sent is None else ()
+        own = [(target, switches.collisions) for target, switches in maps if switches.collisions != every]
+        own += [(pattern, on) for pattern, _, on in self._of_tables]
+        told = "".join(f", {'on' if on else 'off'} for {pattern}" for pattern, on in own)
+        return f"HANDLECOLLISIONS is {'on' if every else 'off'}{told}"
 
     def _handles(self) -> bool:
-        """Whether collisions of any table are handled."""
-        return self._collisions or any(on for _, _, on in self._of_tables)
+        """Whether a switch is on for any table."""
+        given = (self._switches, *(switches for _, switches in self._own_switches))
+        collisions = any(each.collisions for each in given) if self._sent is None else self._sent
+        others = any(each.override_duplicates or each.insert_missing for each in given)
+        return collisions or others or any(on for _, _, on in self._of_tables)
 
-    def collides(self, table: TableName | None) -> bool:
-        """Whether collisions of a target table are handled; the last matching setting applies."""
-        if table is not None:
-            for _, wanted, on in reversed(self._of_tables):
-                if wanted(table):
-                    return on
-        return self._collisions
+    def _switches_of(self, mapping: TableMapping | None) -> Switches:
+        own = mapping.switches if mapping is not None else None
+        return self._switches if own is None else own
 
-    def is_left_out(self, io_type: int, refusal: Refusal, table: TableName | None = None) -> bool:
-        """Whether collision handling skips an operation on a missing row of a target table."""
-        return self.collides(table) and refusal.missing and io_type not in (*KEY_UPDATES, IoType.INSERT)
+    def collides(self, mapping: TableMapping | None) -> bool:
+        """Whether collisions of a table are handled: as the last request for it says, or else as the parameter file says."""
+        for _, wanted, on in reversed(self._of_tables):
+            if mapping is not None and wanted(mapping.target.name):
+                return on
+        return self._switches_of(mapping).collisions if self._sent is None else self._sent
+
+    def is_left_out(self, io_type: int, refusal: Refusal, mapping: TableMapping | None = None) -> bool:
+        """Whether collision handling skips an operation on a missing row."""
+        return self.collides(mapping) and refusal.missing and io_type not in (*KEY_UPDATES, IoType.INSERT)
 
     def instead(
-        self, batch: ChangeBatch, row: int, refusal: Refusal, table: TableName | None = None
+        self, batch: ChangeBatch, row: int, refusal: Refusal, mapping: TableMapping | None = None
     ) -> tuple[ChangeBatch, ...]:
-        """Return the operations that replace the refused one, each as a batch of one row; empty if there are none.
-
-        ``table``: the target table.
-        """
-        collisions = self.collides(table)
+        """Return the operations that replace the refused one, each as a batch of one row; empty if there are none."""
+        collisions, switches = self.collides(mapping), self._switches_of(mapping)
         io_type = int(batch.io_type[row])
         before, after = batch.images(row)
         if refusal.state == UNIQUE:
             overwrite = batch.one(row, IoType.FIELD_COMP, after)
-            if io_type == IoType.INSERT and (collisions or self._override_duplicates):
+            if io_type == IoType.INSERT and (collisions or switches.override_duplicates):
                 return (overwrite,)
             if io_type in KEY_UPDATES and collisions:
                 return (batch.one(row, IoType.DELETE, before), overwrite)
         if not refusal.missing or io_type in (IoType.INSERT, IoType.DELETE, IoType.PURGE_DATA):
             return ()
-        inserted = self._insert_missing or (collisions and io_type in KEY_UPDATES)
+        inserted = switches.insert_missing or (collisions and io_type in KEY_UPDATES)
         return (batch.one(row, IoType.INSERT, _whole(before, after)),) if inserted else ()
 
 

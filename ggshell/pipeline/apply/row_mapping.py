@@ -151,7 +151,9 @@ def program_of(
         ignored=rule.ignored,
         history=Conversion.ALL_RECORDS in clauses.conversions,
     )
-    mapping = TableMapping(definition, table, tuple(targets), key, single, refusals=rule.refusals)
+    mapping = TableMapping(
+        definition, table, tuple(targets), key, single, refusals=rule.refusals, switches=rule.switches
+    )
     return program, mapping._replace(
         compared_updates=compared_columns(mapping, clauses.compared, "UPDATE", len(source.columns)),
         compared_deletes=compared_columns(mapping, clauses.compared, "DELETE", len(source.columns)),

@@ -9,7 +9,7 @@ from ggshell.errors import ApplyError, ConnectionLostError
 from ggshell.types import Csn, TableName, TrailPosition
 
 if TYPE_CHECKING:
-    from ggshell.pipeline.apply.error_rules import ErrorRules
+    from ggshell.pipeline.apply.error_rules import ErrorRules, Switches
     from ggshell.record.change import ChangeBatch
     from ggshell.record.ddl import DdlStatement
     from ggshell.record.definition import TableDefinition
@@ -77,7 +77,7 @@ class TableMapping(NamedTuple):
     ``columns``: the target column of each source column index, None if it is left out. ``key``: the source column indexes
     that identify a row; ``single``: they match one row at most. ``compared_updates``, ``compared_deletes``: other columns
     whose old values, if a record holds them, must match the target's row (COMPARECOLS). ``refusals``: REPERROR in the MAP
-    statement, None if it has none.
+    statement, None if it has none. ``switches``: those in effect for the MAP statement, None for those of the file.
     """
 
     source: TableDefinition
@@ -88,6 +88,7 @@ class TableMapping(NamedTuple):
     compared_updates: frozenset[int] = frozenset()
     compared_deletes: frozenset[int] = frozenset()
     refusals: ErrorRules | None = None
+    switches: Switches | None = None
 
     def column(self, index: int) -> TargetColumn:
         """Return the target column of a mapped source column. Raises ValueError if the column is not mapped."""

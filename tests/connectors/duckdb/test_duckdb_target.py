@@ -29,7 +29,7 @@ from ggshell.connectors.duckdb.target import GATHER_SECONDS, DuckTarget
 from ggshell.errors import ApplyError, ConflictError, DatabaseError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import transaction_table
 from ggshell.pipeline.apply.discard import DiscardFile
-from ggshell.pipeline.apply.error_rules import ErrorRule, Response
+from ggshell.pipeline.apply.error_rules import ErrorRule, Response, Switches
 from ggshell.pipeline.apply.folding import ChangeKind, changes, statement_rows
 from ggshell.pipeline.apply.mapping import Mapper, MapRule
 from ggshell.pipeline.apply.responses import Responses
@@ -154,7 +154,7 @@ def test_a_missing_row_is_refused(deliveries: DuckDBDeliveries) -> None:
 
 def test_collisions_are_handled_row_by_row(deliveries: DuckDBDeliveries) -> None:
     deliveries.execute("INSERT INTO t VALUES (1, 'old', 1), (5, 'old', 5), (6, 'old', 6)")
-    delivery = deliveries.start(responses=Responses(collisions=True))
+    delivery = deliveries.start(responses=Responses(switches=Switches(collisions=True)))
     delivery.feed(
         trail(
             [

@@ -12,6 +12,7 @@ from pipeline.apply.hand_made import image, trail
 
 from ggshell.errors import ApplyError
 from ggshell.pipeline.apply.delivery import Delivery
+from ggshell.pipeline.apply.error_rules import Switches
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image import join_key_update
@@ -63,7 +64,7 @@ def test_an_insert_onto_a_row_in_another_case_has_its_key_after_a_collision(deli
     deliveries.execute(
         "CREATE TABLE k (id varchar(9) PRIMARY KEY, e int) COLLATE utf8mb4_general_ci", "INSERT INTO k VALUES ('R', 0)"
     )
-    delivery = deliveries.start(responses=Responses(collisions=True))
+    delivery = deliveries.start(responses=Responses(switches=Switches(collisions=True)))
     _apply(delivery, Row(_source("text", "integer"), IoType.INSERT, image("r", "1")))
     assert deliveries.execute("SELECT id, e FROM k") == [("r", 1)]
 

@@ -38,7 +38,7 @@ from ggshell.errors import ApplyError, ConflictError, RowGoneError
 from ggshell.home.checkpoint import ReplicatKind
 from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
-from ggshell.pipeline.apply.error_rules import ErrorRule, Response
+from ggshell.pipeline.apply.error_rules import ErrorRule, Response, Switches
 from ggshell.pipeline.apply.mapping import MapRule
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.pipeline.apply.target import SessionOptions, TargetColumn
@@ -154,14 +154,14 @@ def test_errors_are_answered_by_the_sqlstates_of_other_databases(deliveries: Mys
 def test_a_collision_with_the_unique_value_of_another_row_is_refused_by_its_name(deliveries: MysqlDeliveries) -> None:
     """Regression: the message said that no row was found to change."""
     deliveries.execute("ALTER TABLE t ADD UNIQUE by_a (a)", "INSERT INTO t VALUES (12, 'taken', 1)")
-    delivery = deliveries.start(responses=Responses(collisions=True))
+    delivery = deliveries.start(responses=Responses(switches=Switches(collisions=True)))
     with pytest.raises(ApplyError, match=r"Duplicate entry 'taken' for key '(t\.)?by_a'"):
         _apply(delivery, Tx(1, [insert(3, "taken")]))
 
 
 def test_collisions_are_handled_row_by_row(deliveries: MysqlDeliveries) -> None:
     deliveries.execute("INSERT INTO t VALUES (1, 'old', 1), (5, 'old', 5), (6, 'old', 6)")
-    delivery = deliveries.start(responses=Responses(collisions=True))
+    delivery = deliveries.start(responses=Responses(switches=Switches(collisions=True)))
     delivery.feed(
         trail(
             [

@@ -16,7 +16,7 @@ from ggshell.pipeline.apply import delivery as deliveries
 from ggshell.pipeline.apply import groups
 from ggshell.pipeline.apply.counters import OperationCounters
 from ggshell.pipeline.apply.discard import DiscardFile
-from ggshell.pipeline.apply.error_rules import ErrorRule, Response
+from ggshell.pipeline.apply.error_rules import ErrorRule, Response, Switches
 from ggshell.pipeline.apply.responses import Responses
 from ggshell.record.operation import IoType
 from ggshell.types import Csn
@@ -94,14 +94,20 @@ def test_with_handlecollisions_the_table_ends_with_the_rows_of_the_source(replic
         insert(1, "first"), update(1, "final"), insert(2), delete(2), insert(3), key_update(3, 4, "final"),
         key_update(5, 6, "final"), update(7, "gone"), delete(7), insert(8, "new"),
     ]  # fmt: skip
-    deliver(replicats, [Tx(number, [change]) for number, change in enumerate(changes, 1)], Responses(collisions=True))
+    deliver(
+        replicats,
+        [Tx(number, [change]) for number, change in enumerate(changes, 1)],
+        Responses(switches=Switches(collisions=True)),
+    )
     found = rows(replicats)
     assert {key: found[key] for key in (1, 4, 6, 8)} == {1: "final", 4: "final", 6: "final", 8: "new"}
     assert set(found) <= {1, 3, 4, 6, 8}
 
 
 def test_missing_updates_can_be_inserted(replicats: Replicats) -> None:
-    deliver(replicats, [Tx(1, [update(1, "u"), key_update(2, 3, "m")])], Responses(insert_missing=True))
+    deliver(
+        replicats, [Tx(1, [update(1, "u"), key_update(2, 3, "m")])], Responses(switches=Switches(insert_missing=True))
+    )
     assert rows(replicats) == {1: "u", 3: "m"}
 
 
