@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from cli.shell import Shell, log_extract, pump
+from cli.shell import Shell, log_extract, pump, replicat
 from home_content import home_content
 
 from ggshell.cli import supervision
@@ -169,6 +169,22 @@ def test_a_replicat_that_has_run_is_deleted_without_its_row_only_with_force(with
     assert refused.code == 1
     assert "DELETE REPLICAT REP1 !" in refused.err
     assert with_groups.batch("DELETE REPLICAT rep1 !").code == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "deleted"), [("DELETE ER *", ["EXT1", "PMP1", "REP2"]), ("DELETE REPLICAT *", ["REP2"])]
+)
+def test_a_wildcard_delete_reports_each_group_although_one_cannot_be_deleted(
+    with_groups: Shell, statement: str, deleted: list[str]
+) -> None:
+    found = checkpoint_of(with_groups, "REP1", GroupKind.REPLICAT)
+    with_groups.save(found._replace(started=1, options=GroupOptions(checkpoint_table="gg.ckpt")))
+    with_groups.save(replicat("REP2"))
+    before = {entry.group for entry in with_groups.home.groups()}
+    out = with_groups.session(f"{statement}\ny\nEXIT\n")
+    assert "the row of REPLICAT REP1 in gg.ckpt cannot be removed" in out
+    assert re.findall(r"Deleted \w+ (\w+)\.\n", out) == deleted
+    assert {entry.group for entry in with_groups.home.groups()} == before - set(deleted)
 
 
 def test_trails_are_listed_and_deleted(shell: Shell) -> None:

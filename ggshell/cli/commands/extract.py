@@ -7,7 +7,7 @@ import sys
 from ggshell.cli import registrations
 from ggshell.cli.begin import begin_time, starting_position
 from ggshell.cli.commands.alias_extract import delete_alias
-from ggshell.cli.groups import EXTRACT, require_new, require_stopped, select
+from ggshell.cli.groups import EXTRACT, View, of_each, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, Note
 from ggshell.cli.session import Session
@@ -94,30 +94,31 @@ def _log_extract(session: Session, group: str, asked: AskedPosition) -> Checkpoi
 
 @command("DELETE EXTRACT")
 def delete_extract(session: Session, *, group_name: str, force: bool = False) -> Message:
-    """Delete groups.
+    """Delete groups. With a wildcard, a group that cannot be deleted does not stop the others.
 
     Their trails remain, and so does a slot, which retains the server's log until UNREGISTER EXTRACT.
     """
     found, errors = select(session, EXTRACT, group_name)
     registrations.confirm_many(session, group_name, "EXTRACT", len(found), force=force)
-    lines: list[str] = []
-    for each in found:
-        require_stopped(each, "deleted")
-        if each.checkpoint.options.alias_of:
-            lines += delete_alias(session, each)
-            continue
-        owner = registrations.owner_of(session, each.group)
-        registrations.remove(session, each)
-        lines.append(f"Deleted EXTRACT {each.group}.")
-        if owner:
-            lines.append(f"Only its files in this copy are removed: its replication slot belongs to {owner}.")
-            continue
-        if each.checkpoint.read.source is SourceType.LOG and _registered(session, each.checkpoint):
-            lines.append(
-                f"Its replication slot still retains the server's log: run UNREGISTER EXTRACT {each.group}, unless you add the"
-                " group again."
-            )
-    return Message(tuple(lines), tuple(errors))
+    lines, failed = of_each(found, group_name, lambda each: _deleted(session, each))
+    return Message(tuple(lines), (*errors, *failed))
+
+
+def _deleted(session: Session, found: View) -> list[str]:
+    require_stopped(found, "deleted")
+    if found.checkpoint.options.alias_of:
+        return list(delete_alias(session, found))
+    owner = registrations.owner_of(session, found.group)
+    registrations.remove(session, found)
+    lines = [f"Deleted EXTRACT {found.group}."]
+    if owner:
+        lines.append(f"Only its files in this copy are removed: its replication slot belongs to {owner}.")
+    elif found.checkpoint.read.source is SourceType.LOG and _registered(session, found.checkpoint):
+        lines.append(
+            f"Its replication slot still retains the server's log: run UNREGISTER EXTRACT {found.group}, unless you add the"
+            " group again."
+        )
+    return lines
 
 
 def _registered(session: Session, found: Checkpoint) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 from ggshell.cli import registrations
 from ggshell.cli.commands.extract import delete_extract
 from ggshell.cli.commands.replicat import delete_replicat
-from ggshell.cli.groups import ER, EXTRACT, REPLICAT, Kinds, require_stopped, select
+from ggshell.cli.groups import ER, EXTRACT, REPLICAT, Kinds, View, of_each, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, Note
 from ggshell.cli.session import Session
@@ -22,18 +22,21 @@ ALONE: Final = (
 
 @command("DELETE ER")
 def delete_er(session: Session, *, group_name: str, force: bool = False) -> Message:
-    """Delete the stopped Extracts and Replicats that match a name; nothing is deleted while one of them is running."""
+    """Delete the stopped Extracts and Replicats that match a name; nothing is deleted while one of them is running.
+
+    A group that cannot be deleted for another reason does not stop the others.
+    """
     found, errors = select(session, ER, group_name)
     registrations.confirm_many(session, group_name, "ER", len(found), force=force)
     for each in found:
         require_stopped(each, "deleted")
-    lines: list[str] = []
-    for each in found:
+
+    def deleted(each: View) -> tuple[str, ...]:
         delete = delete_extract if each.type is GroupKind.EXTRACT else delete_replicat
-        answer = delete(session, group_name=each.group, force=force)
-        lines += answer.lines
-        errors += answer.errors
-    return Message(tuple(lines), tuple(errors))
+        return delete(session, group_name=each.group, force=force).lines
+
+    lines, failed = of_each(found, group_name, deleted)
+    return Message(tuple(lines), (*errors, *failed))
 
 
 @command("CLEANUP EXTRACT", EXTRACT)

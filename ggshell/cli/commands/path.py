@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
-from ggshell.cli.groups import PATH, require_new, require_stopped, select
+from ggshell.cli.groups import PATH, View, of_each, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
@@ -108,10 +108,14 @@ def _in_folder(trail: str) -> str:
 
 @command("DELETE DISTPATH")
 def delete_distpath(session: Session, *, path_name: str, force: bool = False) -> Message:
-    """Delete paths; their trails are kept."""
+    """Delete paths; their trails are kept. With a wildcard, a path that cannot be deleted does not stop the others."""
     found, errors = select(session, PATH, path_name)
     registrations.confirm_many(session, path_name, "DISTPATH", len(found), force=force)
-    for each in found:
-        require_stopped(each, "deleted")
-        registrations.remove(session, each)
-    return Message(tuple(f"Deleted DISTPATH {each.group}." for each in found), tuple(errors))
+    lines, failed = of_each(found, path_name, lambda each: _deleted(session, each))
+    return Message(tuple(lines), (*errors, *failed))
+
+
+def _deleted(session: Session, found: View) -> list[str]:
+    require_stopped(found, "deleted")
+    registrations.remove(session, found)
+    return [f"Deleted DISTPATH {found.group}."]

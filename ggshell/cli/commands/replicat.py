@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
 from ggshell.cli.commands.checkpoint_table import default_table, parsed_table
-from ggshell.cli.groups import REPLICAT, View, require_new, require_stopped, select
+from ggshell.cli.groups import REPLICAT, View, of_each, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.replicat_rows import MOST_THREADS, folder_target, row_names
 from ggshell.cli.results import Message
@@ -220,22 +220,27 @@ def _kind(group: str, table: TableName | None, *, parallel: bool, coordinated: t
 
 @command("DELETE REPLICAT")
 def delete_replicat(session: Session, *, group_name: str, force: bool = False) -> Message:
-    """Delete groups and their rows in the checkpoint table; ``!`` deletes a group even if its rows are out of reach."""
+    """Delete groups and their rows in the checkpoint table; ``!`` deletes a group even if its rows are out of reach.
+
+    With a wildcard, a group that cannot be deleted does not stop the others.
+    """
     found, errors = select(session, REPLICAT, group_name)
     registrations.confirm_many(session, group_name, "REPLICAT", len(found), force=force)
-    lines: list[str] = []
-    for each in found:
-        require_stopped(each, "deleted")
-        owner = registrations.owner_of(session, each.group)
-        applied, unreached = ("", []) if owner else _delete_row(session, each, force=force)
-        lines += unreached
-        registrations.remove(session, each)
-        MaintenanceFiles(session.home.root, each.group).remove()
-        lines.append(f"Deleted REPLICAT {each.group}.")
-        lines += [applied] if applied else []
-        if owner:
-            lines.append(f"Only its files in this copy are removed: its rows in checkpoint tables belong to {owner}.")
-    return Message(tuple(lines), tuple(errors))
+    lines, failed = of_each(found, group_name, lambda each: _deleted(session, each, force=force))
+    return Message(tuple(lines), (*errors, *failed))
+
+
+def _deleted(session: Session, found: View, *, force: bool) -> list[str]:
+    require_stopped(found, "deleted")
+    owner = registrations.owner_of(session, found.group)
+    applied, lines = ("", []) if owner else _delete_row(session, found, force=force)
+    registrations.remove(session, found)
+    MaintenanceFiles(session.home.root, found.group).remove()
+    lines.append(f"Deleted REPLICAT {found.group}.")
+    lines += [applied] if applied else []
+    if owner:
+        lines.append(f"Only its files in this copy are removed: its rows in checkpoint tables belong to {owner}.")
+    return lines
 
 
 def _delete_row(session: Session, found: View, *, force: bool) -> tuple[str, list[str]]:
