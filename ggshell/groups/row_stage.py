@@ -103,8 +103,9 @@ class LeftTruncates:
 
     def _reason(self, table: TableDefinition) -> str:
         """Return why a TRUNCATE of a table is not applied; empty if it is applied or if the table is not replicated."""
-        mapped = bool(self._mapper.rules_of(table))
-        if mapped and not self._applies:
+        rules = self._mapper.rules_of(table)
+        mapped, applies = bool(rules), self._applies and any(IoType.PURGE_DATA not in rule.ignored for rule in rules)
+        if mapped and not applies:
             return (
                 f"TRUNCATE of {table.name} is not applied: IGNORETRUNCATES is in effect. To apply it, use GETTRUNCATES."
             )

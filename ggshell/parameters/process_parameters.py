@@ -28,8 +28,10 @@ from ggshell.quantities import Timestamp
 from ggshell.record.ddl_responses import DdlErrors, DdlSubstitutions
 from ggshell.record.ddl_rules import ALL_DDL, DdlRules
 from ggshell.record.image_rules import ImageRules, Unified
-from ggshell.record.operation import OPERATIONS
+from ggshell.record.operation import OPERATIONS, IoType
 
+_TRUNCATES: frozenset[int] = frozenset({IoType.PURGE_DATA})
+_SWITCHED = {**OPERATIONS, "TRUNCATES": _TRUNCATES}
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _BATCH_LIMITS = ("opsperbatch", "opsperqueue", "bytesperqueue", "batchesperqueue")
 _SWITCHES: dict[str, dict[str, Any]] = {
@@ -250,7 +252,7 @@ def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
         idle_encryption=tuple(item.place for item in idle_encryption(found)),
         decrypts=bool(_named(found, "DECRYPTTRAIL")),
         restart_record=not any("overwritemode" in item.args for item in _named(found, "RECOVERYOPTIONS")),
-        truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        truncates=_takes_truncates(found, "TABLE"),
         replicates=_switch(found, "GETREPLICATES", "IGNOREREPLICATES"),
         cache_size=_last(found, "CACHEMGR", "cachesize", 64 << 20),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
@@ -314,7 +316,7 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         login=_login(found),
         maps=tuple(maps),
         excludes=tuple(item.args["table"] for item in _named(found, "MAPEXCLUDE")),
-        truncates=_switch(found, "GETTRUNCATES", "IGNORETRUNCATES"),
+        truncates=_takes_truncates(found, "MAP"),
         latency=_latency(found),
         group_operations=_last(found, "BATCHSQL", "batchtransops", 0) or _last(found, "GROUPTRANSOPS", "number", 1000),
         max_operations=_last(found, "MAXTRANSOPS", "number", None),
@@ -427,16 +429,30 @@ def _named(found: list[Parameter], name: str) -> list[Parameter]:
 
 
 def _with_ignored(found: list[Parameter], name: str) -> Iterator[tuple[Parameter, frozenset[int]]]:
-    """Each statement of a name, with the operations excluded by the IGNORE… lines above it (until their GET… line)."""
-    ignored: dict[str, frozenset[int]] = {}
+    """Each statement of a name, with the operations excluded by the IGNORE… lines above it (until their GET… line).
+
+    The other statements of a file that takes some TRUNCATEs exclude them too.
+    """
+    ignored: dict[str, frozenset[int]] = {"TRUNCATES": _TRUNCATES} if _takes_truncates(found, name) else {}
     for item in found:
         kind = item.name.removeprefix("GET").removeprefix("IGNORE")
-        if kind in OPERATIONS and item.name == f"IGNORE{kind}":
-            ignored[kind] = OPERATIONS[kind]
-        elif kind in OPERATIONS:
+        if kind in _SWITCHED and item.name == f"IGNORE{kind}":
+            ignored[kind] = _SWITCHED[kind]
+        elif kind in _SWITCHED:
             ignored.pop(kind, None)
         elif item.name == name:
             yield item, frozenset().union(*ignored.values())
+
+
+def _takes_truncates(found: list[Parameter], name: str) -> bool:
+    """Whether GETTRUNCATES is in effect for a statement of a name: until IGNORETRUNCATES, for the statements below it."""
+    takes = False
+    for item in found:
+        if item.name in ("GETTRUNCATES", "IGNORETRUNCATES"):
+            takes = item.name == "GETTRUNCATES"
+        elif takes and item.name == name:
+            return True
+    return False
 
 
 def _last(found: list[Parameter], name: str, argument: str, default: Any) -> Any:

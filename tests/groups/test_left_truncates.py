@@ -20,10 +20,12 @@ IGNORED = "TRUNCATE of s.ev is not applied: IGNORETRUNCATES is in effect. To app
 UNMAPPED = "TRUNCATE of s.ev_2027_02 is not applied: no MAP includes the table."
 
 
-def _messages(name: str, source: str, *, applies: bool, excludes: tuple[str, ...] = ()) -> list[str]:
+def _messages(
+    name: str, source: str, *, applies: bool, excludes: tuple[str, ...] = (), ignored: frozenset[int] = frozenset()
+) -> list[str]:
     messages: list[str] = []
     table = TableDefinition(TableName.parse(name), (Column("id", "integer"),), (0,))
-    mapper = Mapper([MapRule(source, source)], lambda _: None, excludes)
+    mapper = Mapper([MapRule(source, source, ignored=ignored)], lambda _: None, excludes)
     batch = make_batch([Tx(1, [Row(table, IoType.INSERT, b"x"), Row(table, IoType.PURGE_DATA, b"")])])
     check = LeftTruncates(mapper, messages.append, applies=applies).check
     check(batch)
@@ -34,6 +36,7 @@ def _messages(name: str, source: str, *, applies: bool, excludes: tuple[str, ...
 @pytest.mark.parametrize("source", ["s.ev", "s.*", "*.*"])
 def test_a_truncate_that_ignoretruncates_skips_is_reported_once(source: str) -> None:
     assert _messages("s.ev", source, applies=False) == [IGNORED]
+    assert _messages("s.ev", source, applies=True, ignored=frozenset({IoType.PURGE_DATA})) == [IGNORED]
     assert _messages("s.ev", source, applies=True) == []
 
 

@@ -10,6 +10,7 @@ from ggshell.errors import ParameterError, StoreError
 from ggshell.parameters.loading import load_extract, load_globals, load_manager, load_replicat, load_service
 from ggshell.parameters.process_parameters import ExtractParameters, LoginParameters, TableStatement
 from ggshell.parameters.trail_statements import TrailStatement
+from ggshell.record.operation import IoType
 
 
 def write(folder: Path, text: str) -> Path:
@@ -22,17 +23,41 @@ def test_an_extract_file_in_odd_but_legal_form(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         "extract ext1\n-- a comment\nuseridalias north\nexttrail ./dirdat/ea -- here\nCACHEMGR CACHESIZE 256MB\n"
-        'TABLE shop.*;\ntable shop."Audit Trail"\n  , keycols (a, "B c");\nTABLEEXCLUDE shop.tmp*\ngettruncates\n',
+        'gettruncates\nTABLE shop.*;\ntable shop."Audit Trail"\n  , keycols (a, "B c");\nTABLEEXCLUDE shop.tmp*\n',
     )
     assert load_extract(path) == ExtractParameters(
         group="EXT1",
         login=LoginParameters(alias="north"),
-        tables=(TableStatement("shop.*", line=6), TableStatement('shop."Audit Trail"', ("a", "B c"), line=7)),
+        tables=(TableStatement("shop.*", line=7), TableStatement('shop."Audit Trail"', ("a", "B c"), line=8)),
         excludes=("shop.tmp*",),
         trails=(TrailStatement("./dirdat/ea"),),
         truncates=True,
         cache_size=256 << 20,
     )
+
+
+@pytest.mark.parametrize(
+    ("lines", "takes"),
+    [
+        ("{}GETTRUNCATES\n{}IGNORETRUNCATES\n{}", [False, True, False]),
+        ("GETTRUNCATES\n{}{}{}IGNORETRUNCATES\n", [True, True, True]),
+        ("{}{}{}GETTRUNCATES\n", [False, False, False]),
+    ],
+)
+def test_truncates_are_taken_of_the_statements_below_gettruncates(
+    tmp_path: Path, lines: str, takes: list[bool]
+) -> None:
+    maps = [f"MAP s.t{number}, TARGET s.t{number};\n" for number in range(3)]
+    replicat = load_replicat(write(tmp_path, "REPLICAT rep1\n" + lines.format(*maps)))
+    tables = [f"TABLE s.t{number};\n" for number in range(3)]
+    extract = load_extract(write(tmp_path, "EXTRACT ext1\nEXTTRAIL ./dirdat/ea\n" + lines.format(*tables)))
+    for truncates, statements in ((replicat.truncates, replicat.maps), (extract.truncates, extract.tables)):
+        assert [truncates and IoType.PURGE_DATA not in each.ignored for each in statements] == takes
+
+
+def test_a_pump_leaves_out_truncates_only_where_ignoretruncates_says_so(tmp_path: Path) -> None:
+    found = load_extract(write(tmp_path, "EXTRACT pmp1\nEXTTRAIL ./dirdat/ra\nTABLE a.*;\nIGNORETRUNCATES\nTABLE b.*;\n"))
+    assert [IoType.PURGE_DATA in each.ignored for each in found.tables] == [False, True]
 
 
 def test_a_replicat_file_becomes_typed_parameters(tmp_path: Path) -> None:
