@@ -141,7 +141,7 @@ def _maps(facts: StatedFacts) -> Iterator[CheckFinding]:
             yield _finding(use.place, WARNING, "GGS-01210", text, "remove one: only the first is used")
     targets: dict[tuple[str, str], str] = {}
     for use in facts.maps:
-        if "*" in use.target or "?" in use.target:
+        if use.collects or "*" in use.target or "?" in use.target:
             continue
         source = targets.setdefault((use.target.upper(), ""), use.source.upper())
         if source != use.source.upper():

@@ -43,6 +43,8 @@ class MapUse(NamedTuple):
     place: FilePlace
     columns: tuple[str, ...] = ()
     """The columns that COMPARECOLS and RESOLVECONFLICT name."""
+    collects: bool = False
+    """The target collects rows of several tables: EXCEPTIONSONLY or INSERTALLRECORDS."""
 
 
 class ParameterFile(NamedTuple):

@@ -148,7 +148,8 @@ def _take(
         facts.loaded.append(Use(trail(str(args["file"])), place, group))
     elif name == "MAP" and "target" in args:
         columns = _conflict_columns(parameter) if parameter is not None else ()
-        facts.maps.append(MapUse(group, str(args["source_table"]), str(args["target"]), place, columns))
+        collects = bool(args.get("exceptionsonly") or args.get("insertallrecords"))
+        facts.maps.append(MapUse(group, str(args["source_table"]), str(args["target"]), place, columns, collects))
     elif args.get("useridalias") or (name == "USERIDALIAS" and args.get("alias")):
         facts.logins.append(Use(str(args.get("useridalias") or args["alias"]), place))
 

@@ -89,6 +89,14 @@ def test_each_fault_is_found_at_its_position(file: str, old: str, new: str, line
     assert (file, line, column, code) in positions_of(with_change(file, old, new))
 
 
+def test_a_target_may_collect_rows_of_several_tables() -> None:
+    maps = "".join(f"MAP shop.{name}, TARGET shop.log, {{}};\n" for name in ("a", "b"))
+    for option, found in (("EXCEPTIONSONLY", 0), ("INSERTALLRECORDS", 0), ("KEYCOLS (id)", 1)):
+        text = f"REPLICAT rep1\nUSERIDALIAS south\n{maps.format(option, option)}"
+        codes = [code for *_, code in positions_of({"rep1.prm": text})]
+        assert codes.count("GGS-01210") == found, option
+
+
 def test_a_trail_has_one_writer_and_a_group_is_added_once() -> None:
     codes = [code for *_, code in positions_of({"a.oby": SETUP, "b.oby": "ADD EXTRACT ext1, TRANLOG, BEGIN NOW\n"})]
     assert "GGS-01201" in codes
