@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ggshell.durations import DAY, HOUR, MINUTE
 from ggshell.errors import ParameterError
+from ggshell.language.unsupported import CODE
 from ggshell.parameters.access_rules import AccessRules, access_rules
 from ggshell.parameters.ddl_rules import DdlOptions, ddl_errors, ddl_options, ddl_rules, ddl_substitutions
 from ggshell.parameters.lake_tables import LakeLayouts, lake_layouts
@@ -309,6 +310,7 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         raise ParameterError(
             "a MAP line is required", where=str(path), hint="add, for example, MAP shop.*, TARGET shop.*;"
         )
+    _require_single_maps(found)
     given = _last(found, "APPLY_PARALLELISM", "number", 0)
     most = _last(found, "MAX_APPLY_PARALLELISM", "number", 4)
     return ReplicatParameters(
@@ -340,6 +342,24 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         ddl_options=ddl_options(found),
         layouts=lake_layouts(found),
     )
+
+
+def _require_single_maps(found: list[Parameter]) -> None:
+    """Raise ParameterError for a second MAP with the same source and target below ALLOWDUPTARGETMAP: it would not be used."""
+    allowed, known = False, set[tuple[str, str]]()
+    for item in found:
+        if item.name in ("ALLOWDUPTARGETMAP", "NOALLOWDUPTARGETMAP"):
+            allowed = item.name == "ALLOWDUPTARGETMAP"
+        elif item.name == "MAP" and "exceptionsonly" not in item.args:
+            names = (item.args["source_table"], item.args["target"])
+            if allowed and names in known:
+                raise item.wrong(
+                    f"MAP {names[0]}, TARGET {names[1]} is specified twice, and a target receives each source row once:"
+                    " ALLOWDUPTARGETMAP is not supported",
+                    code=CODE,
+                    hint="use one MAP for these tables, or a second Replicat",
+                )
+            known.add(names)
 
 
 def _suppresses(found: list[Parameter]) -> bool:

@@ -55,6 +55,17 @@ def test_truncates_are_taken_of_the_statements_below_gettruncates(
         assert [truncates and IoType.PURGE_DATA not in each.ignored for each in statements] == takes
 
 
+def test_a_second_map_that_would_not_be_used_is_refused_with_allowduptargetmap(tmp_path: Path) -> None:
+    twice = "MAP s.t, TARGET s.t, FILTER (ON INSERT, id > 1);\nMAP s.t, TARGET s.t, FILTER (ON INSERT, id < 2);\n"
+    with pytest.raises(ParameterError, match="ALLOWDUPTARGETMAP is not supported") as caught:
+        load_replicat(write(tmp_path, f"REPLICAT rep1\nALLOWDUPTARGETMAP\n{twice}"))
+    assert (caught.value.code, caught.value.line) == ("GGS-00103", 4)
+    for line in ("", "ALLOWDUPTARGETMAP\nNOALLOWDUPTARGETMAP\n"):
+        assert len(load_replicat(write(tmp_path, f"REPLICAT rep1\n{line}{twice}")).maps) == 2
+    other = "ALLOWDUPTARGETMAP\nMAP s.t, TARGET s.t;\nMAP s.u, TARGET s.t;\n"
+    assert len(load_replicat(write(tmp_path, f"REPLICAT rep1\n{other}")).maps) == 2
+
+
 def test_a_pump_leaves_out_truncates_only_where_ignoretruncates_says_so(tmp_path: Path) -> None:
     found = load_extract(write(tmp_path, "EXTRACT pmp1\nEXTTRAIL ./dirdat/ra\nTABLE a.*;\nIGNORETRUNCATES\nTABLE b.*;\n"))
     assert [IoType.PURGE_DATA in each.ignored for each in found.tables] == [False, True]
