@@ -212,6 +212,8 @@ def test_a_damaged_checkpoint_is_reported_and_hides_no_group(with_groups: Shell)
     assert str(path) in answer.err
     assert f"{path.name}.previous" in answer.err
     assert "PMP1" in with_groups.run("--continue-on-error", "-c", "INFO EXTRACT *").out
+    answer = with_groups.batch("STATUS ER *")
+    assert (answer.code, "PMP1" in answer.out, "REP1" in answer.out, str(path) in answer.err) == (1, True, True, True)
 
 
 def test_groups_are_selected_by_kind_wildcard_and_name(with_groups: Shell) -> None:

@@ -110,11 +110,10 @@ def status(
 
         return info_manager(session)
     found, errors = select(session, kinds, group_name)
-    if errors:
-        raise errors[0]
     if is_wildcard(group_name):
         found = [each for each in found if _wanted(each, tasks=tasks, every=allprocesses)]
-    return Status(tuple(StatusLine(each.type, each.group, each.state, each.reason) for each in found))
+    lines = (StatusLine(each.type, each.group, each.state, each.reason) for each in found)
+    return Status(tuple(lines), tuple(errors))
 
 
 @command("STATUS DISTPATH", PATH)

@@ -142,6 +142,7 @@ class Status(NamedTuple):
     """STATUS of groups."""
 
     lines: tuple[StatusLine, ...]
+    errors: tuple[GgsError, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
