@@ -14,7 +14,7 @@ from ggshell.parameters.ddl_rules import DdlOptions, ddl_errors, ddl_options, dd
 from ggshell.parameters.lake_tables import LakeLayouts, lake_layouts
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.remote_hosts import PassiveOptions, passive_options
-from ggshell.parameters.reperror import ReperrorRule, rules_of_map, with_switches
+from ggshell.parameters.reperror import ReperrorRule, with_rules, with_switches
 from ggshell.parameters.row_clauses import with_clauses
 from ggshell.parameters.trail_statements import TrailStatement, idle_encryption, trail_statements
 from ggshell.parameters.transaction_rules import (
@@ -87,7 +87,8 @@ class MapStatement(NamedTuple):
     """A MAP line.
 
     ``ignored``: as for TABLE; ``clauses``: the clauses that select or change rows; ``thread``, ``threadrange``: the text of
-    these options; ``barrier``: COORDINATED; ``refusals``: REPERROR; ``switches``: HANDLECOLLISIONS and similar.
+    these options; ``barrier``: COORDINATED; ``refusals``: REPERROR, if other rules apply than
+    at the end of the file; ``switches``: HANDLECOLLISIONS and similar.
     """
 
     source: str
@@ -299,11 +300,11 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
             item.args.get("threadrange", ""),
             "coordinated" in item.args,
             item.line,
-            rules_of_map(item),
+            rules,
             switches,
         )
-        for (item, ignored), (_, clauses), (_, switches) in zip(
-            _with_ignored(found, "MAP"), with_clauses(found, "MAP"), with_switches(found), strict=True
+        for (item, ignored), (_, clauses), (_, rules), (_, switches) in zip(
+            _with_ignored(found, "MAP"), with_clauses(found, "MAP"), with_rules(found), with_switches(found), strict=True
         )
     ]
     if not maps:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ggshell.errors import StatementError
 from ggshell.parameters.lines import Parameter, located
-from ggshell.pipeline.apply.error_rules import Switches
+from ggshell.pipeline.apply.error_rules import DEFAULT, DEFAULT2, Switches
 
 RESPONSES = frozenset(
     ("ABEND", "DISCARD", "EXCEPTION", "IGNORE", "RETRYOP", "TRANSABORT", "TRANSDISCARD", "TRANSEXCEPTION")
@@ -42,7 +42,7 @@ class ReperrorRule(NamedTuple):
 
 
 class RefusalRules(NamedTuple):
-    """All settings of a file for refused operations. ``switches``: those in effect at its end."""
+    """The settings for refused operations at the end of a file. They apply to what does not belong to a MAP."""
 
     rules: tuple[ReperrorRule, ...] = ()
     switches: Switches = Switches()
@@ -52,11 +52,40 @@ def refusal_rules(parameters: Iterable[Parameter]) -> RefusalRules:
     """The rules among parsed parameters. Raises ParameterError for a rule that is not valid or not supported."""
     result = RefusalRules()
     for item in parameters:
-        if item.name == "REPERROR":
-            given = "body" in item.args or "error" in item.args  # else RESET
-            result = result._replace(rules=(*result.rules, rule_of(item)) if given else ())
-        result = result._replace(switches=_after(result.switches, item))
+        result = RefusalRules(_rules_after(result.rules, item), _after(result.switches, item))
     return result
+
+
+def with_rules(found: Sequence[Parameter]) -> Iterator[tuple[Parameter, tuple[ReperrorRule, ...]]]:
+    """Each MAP with its rules: those of the lines above it, and its own. Empty if they are those at the end of the file.
+
+    Raises ParameterError.
+    """
+    last, above = refusal_rules(found).rules, tuple[ReperrorRule, ...]()
+    for item in found:
+        above = _rules_after(above, item)
+        if item.name == "MAP":
+            yield item, _in_effect(rules_of_map(item), above, last)
+
+
+def _in_effect(
+    own: tuple[ReperrorRule, ...], above: tuple[ReperrorRule, ...], last: tuple[ReperrorRule, ...]
+) -> tuple[ReperrorRule, ...]:
+    """The rules of a MAP, of which the rules at the end of the file are no part; empty if they are the same."""
+    default = any(rule.error == DEFAULT for rule in own)  # it replaces all rules of the lines above
+    found = (*(rule for rule in above if not default or rule.error == DEFAULT2), *own)
+    if found == last:
+        return ()
+    open_errors = {DEFAULT, *(rule.error for rule in last if rule.error == DEFAULT2)} - {rule.error for rule in found}
+    return (*(ReperrorRule(error, "ABEND") for error in sorted(open_errors)), *found)
+
+
+def _rules_after(rules: tuple[ReperrorRule, ...], item: Parameter) -> tuple[ReperrorRule, ...]:
+    """The rules in effect below a line."""
+    if item.name != "REPERROR":
+        return rules
+    given = "body" in item.args or "error" in item.args  # else RESET
+    return (*rules, rule_of(item)) if given else ()
 
 
 def with_switches(found: Iterable[Parameter]) -> Iterator[tuple[Parameter, Switches]]:

@@ -34,6 +34,30 @@ def test_rules_and_switches_are_read_in_order(tmp_path: Path) -> None:
     )
 
 
+def test_a_rule_applies_to_the_map_statements_below_it(tmp_path: Path) -> None:
+    path = tmp_path / "rep1.prm"
+    lines = [
+        "MAP a.first, TARGET b.first;",
+        "REPERROR (DEFAULT, DISCARD)",
+        "MAP a.second, TARGET b.second, REPERROR (1403, IGNORE);",
+        "REPERROR RESET",
+        "REPERROR (23505, IGNORE)",
+        "REPERROR (DEFAULT2, DISCARD)",
+        "MAP a.third, TARGET b.third;",
+        "MAP a.fourth, TARGET b.fourth, REPERROR (DEFAULT, EXCEPTION);",
+    ]
+    path.write_text("\n".join(["REPLICAT rep1", *lines, ""]))
+    abend, discard = ReperrorRule("DEFAULT", "ABEND"), ReperrorRule("DEFAULT", "DISCARD")
+    others = (ReperrorRule("DEFAULT2", "ABEND"), discard, ReperrorRule("1403", "IGNORE"))
+    fourth = (ReperrorRule("DEFAULT2", "DISCARD"), ReperrorRule("DEFAULT", "EXCEPTION"))
+    assert [each.refusals for each in load_replicat(path).maps] == [
+        (abend, ReperrorRule("DEFAULT2", "ABEND")),
+        others,
+        (),
+        fourth,
+    ]
+
+
 def test_a_switch_applies_to_the_map_statements_below_it(tmp_path: Path) -> None:
     path = tmp_path / "rep1.prm"
     lines = [
