@@ -16,7 +16,12 @@ from ggshell.parameters.lines import Parameter
 from ggshell.parameters.remote_hosts import PassiveOptions, passive_options
 from ggshell.parameters.reperror import ReperrorRule, with_rules, with_switches
 from ggshell.parameters.row_clauses import with_clauses
-from ggshell.parameters.trail_statements import TrailStatement, idle_encryption, trail_statements
+from ggshell.parameters.trail_statements import (
+    TrailStatement,
+    idle_encryption,
+    require_same_tables,
+    trail_statements,
+)
 from ggshell.parameters.transaction_rules import (
     BoundedParameters,
     LongTransactions,
@@ -242,6 +247,7 @@ class Globals(NamedTuple):
 
 def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
     """An Extract's parameters. Raises ParameterError."""
+    require_same_tables(found)
     adding = [item.args["addtrandata"] for item in _named(found, "DDLOPTIONS") if "addtrandata" in item.args]
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
@@ -289,35 +295,13 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
     """A Replicat's parameters. Raises ParameterError."""
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
-    maps = [
-        MapStatement(
-            item.args["source_table"],
-            item.args["target"],
-            item.args.get("keycols", ()),
-            ignored,
-            clauses,
-            item.args.get("thread", ""),
-            item.args.get("threadrange", ""),
-            "coordinated" in item.args,
-            item.line,
-            rules,
-            switches,
-        )
-        for (item, ignored), (_, clauses), (_, rules), (_, switches) in zip(
-            _with_ignored(found, "MAP"), with_clauses(found, "MAP"), with_rules(found), with_switches(found), strict=True
-        )
-    ]
-    if not maps:
-        raise ParameterError(
-            "a MAP line is required", where=str(path), hint="add, for example, MAP shop.*, TARGET shop.*;"
-        )
-    _require_single_maps(found)
+    maps = _maps(found, path)
     given = _last(found, "APPLY_PARALLELISM", "number", 0)
     most = _last(found, "MAX_APPLY_PARALLELISM", "number", 4)
     return ReplicatParameters(
         group=_group(found, "REPLICAT", path),
         login=_login(found),
-        maps=tuple(maps),
+        maps=maps,
         excludes=tuple(item.args["table"] for item in _named(found, "MAPEXCLUDE")),
         truncates=_takes_truncates(found, "MAP"),
         latency=_latency(found),
@@ -343,6 +327,38 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         ddl_options=ddl_options(found),
         layouts=lake_layouts(found),
     )
+
+
+def _maps(found: list[Parameter], path: Path) -> tuple[MapStatement, ...]:
+    """The MAP lines in order. Raises ParameterError if there is none, or one that would not be used."""
+    maps = [
+        MapStatement(
+            item.args["source_table"],
+            item.args["target"],
+            item.args.get("keycols", ()),
+            ignored,
+            clauses,
+            item.args.get("thread", ""),
+            item.args.get("threadrange", ""),
+            "coordinated" in item.args,
+            item.line,
+            rules,
+            switches,
+        )
+        for (item, ignored), (_, clauses), (_, rules), (_, switches) in zip(
+            _with_ignored(found, "MAP"),
+            with_clauses(found, "MAP"),
+            with_rules(found),
+            with_switches(found),
+            strict=True,
+        )
+    ]
+    if not maps:
+        raise ParameterError(
+            "a MAP line is required", where=str(path), hint="add, for example, MAP shop.*, TARGET shop.*;"
+        )
+    _require_single_maps(found)
+    return tuple(maps)
 
 
 def _require_single_maps(found: list[Parameter]) -> None:

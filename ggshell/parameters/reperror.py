@@ -71,7 +71,7 @@ def with_rules(found: Sequence[Parameter]) -> Iterator[tuple[Parameter, tuple[Re
 def _in_effect(
     own: tuple[ReperrorRule, ...], above: tuple[ReperrorRule, ...], last: tuple[ReperrorRule, ...]
 ) -> tuple[ReperrorRule, ...]:
-    """The rules of a MAP, of which the rules at the end of the file are no part; empty if they are the same."""
+    """All rules of a MAP, without those at the end of the file; empty if both are the same."""
     default = any(rule.error == DEFAULT for rule in own)  # it replaces all rules of the lines above
     found = (*(rule for rule in above if not default or rule.error == DEFAULT2), *own)
     if found == last:

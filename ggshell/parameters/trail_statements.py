@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ggshell.language.unsupported import CODE
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.remote_hosts import RemoteHost, remote_host
 
@@ -60,6 +61,27 @@ def trail_statements(found: Iterable[Parameter]) -> tuple[TrailStatement, ...]:
     for item in found:
         reader.read(item)
     return tuple(reader.statements)
+
+
+def require_same_tables(found: Iterable[Parameter]) -> None:
+    """Raise ParameterError if a file has other TABLE lines below one trail than below another: every trail has them all."""
+    sections: list[tuple[Parameter, set[str]]] = []
+    for item in found:
+        if item.name in _TRAILS and (
+            not sections or sections[-1][1]
+        ):  # trails without a TABLE between share what follows
+            sections.append((item, set()))
+        elif item.name == "TABLE" and sections:
+            sections[-1][1].add(" ".join(item.text.split()[1:]))
+    for trail, tables in sections[1:]:
+        if tables and tables != sections[0][1]:
+            name = trail.args.get("trail") or trail.args["file"]
+            raise trail.wrong(
+                f"{trail.name} {name} cannot have other tables than {sections[0][0].name} above: every trail receives all"
+                " tables of the file",
+                code=CODE,
+                hint="use one Extract or pump for each trail",
+            )
 
 
 class _Reader:

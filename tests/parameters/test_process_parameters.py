@@ -66,8 +66,21 @@ def test_a_second_map_that_would_not_be_used_is_refused_with_allowduptargetmap(t
     assert len(load_replicat(write(tmp_path, f"REPLICAT rep1\n{other}")).maps) == 2
 
 
+def test_trails_with_different_tables_are_refused(tmp_path: Path) -> None:
+    """GoldenGate writes the tables of a TABLE line only to the trail above it."""
+    text = "EXTRACT ext1\nEXTTRAIL ./dirdat/ea\nTABLE hr.*;\nEXTTRAIL ./dirdat/eb\nTABLE {};\n"
+    with pytest.raises(ParameterError, match="every trail receives all tables") as caught:
+        load_extract(write(tmp_path, text.format("shop.*")))
+    assert (caught.value.code, caught.value.line) == ("GGS-00103", 4)
+    assert len(load_extract(write(tmp_path, text.format("hr.*"))).trails) == 2
+    together = "EXTRACT ext1\nEXTTRAIL ./dirdat/ea\nEXTTRAIL ./dirdat/eb\nTABLE hr.*;\nTABLE shop.*;\n"
+    assert len(load_extract(write(tmp_path, together)).tables) == 2
+
+
 def test_a_pump_leaves_out_truncates_only_where_ignoretruncates_says_so(tmp_path: Path) -> None:
-    found = load_extract(write(tmp_path, "EXTRACT pmp1\nEXTTRAIL ./dirdat/ra\nTABLE a.*;\nIGNORETRUNCATES\nTABLE b.*;\n"))
+    found = load_extract(
+        write(tmp_path, "EXTRACT pmp1\nEXTTRAIL ./dirdat/ra\nTABLE a.*;\nIGNORETRUNCATES\nTABLE b.*;\n")
+    )
     assert [IoType.PURGE_DATA in each.ignored for each in found.tables] == [False, True]
 
 
