@@ -12,7 +12,7 @@ from ggshell.errors import StatementError
 from ggshell.language import pages
 from ggshell.language.redaction import holds_password, may_hold_secret, starred, without_secrets
 from ggshell.language.suggest import did_you_mean
-from ggshell.language.unsupported import UnsupportedPart, lacks, notes_of
+from ggshell.language.unsupported import UnsupportedPart, idle_arguments, lacks, notes_of
 from ggshell.language.values import check_values, slot_type, takes_any_text
 
 if TYPE_CHECKING:
@@ -210,6 +210,8 @@ def _meant(
 
         check_clauses(args, spans, text)
     key = pages.compiled(line).key
+    idle = idle_arguments(path)
+    args = {name: value for name, value in args.items() if name not in idle} if idle else args
     return Parsed(key, args, line.page, notes_of(path, key, args, spans), spans)
 
 

@@ -33,7 +33,7 @@ _CODE_WIDTH = 40
 _VALUE = re.compile(r"    [A-Za-z_ ]+:")
 _ITEM = re.compile(r"(?: {1,3}(?! )|(?:\d+\.|-) )?")
 """The marker of a step (``1. ``) or a bullet (``- ``), or the indent of their continuation lines."""
-_TERMS = ("Options", "Arguments", "Values", "Not supported")
+_TERMS = ("Options", "Arguments", "Values", "Not supported", "Without effect")
 
 
 class Fragment(NamedTuple):

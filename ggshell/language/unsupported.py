@@ -1,4 +1,7 @@
-"""What the manual describes and this version does not support: the fact and the section ``Not supported`` of pages."""
+"""What the manual describes and this version does not support: the fact and the section ``Not supported`` of pages.
+
+The section ``Without effect`` has the options that change nothing, because what they ask for is always so.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +61,12 @@ def gaps_of(path: Path) -> Gaps:
     facts = pages.read(path).facts
     carried = (pages.argument(name.strip()) for name in facts.get("Carried out", "").split(",") if name.strip())
     return Gaps(facts.get("Not supported", ""), missing, names, frozenset(carried))
+
+
+@cache
+def idle_arguments(path: Path) -> frozenset[str]:
+    """The arguments that a page declares as without effect: they are accepted, and no handler receives them."""
+    return frozenset(pages.argument(line.partition(":")[0].strip()) for line in pages.section(path, "Without effect"))
 
 
 def lacks(kind: str, page: str, word: str) -> bool:

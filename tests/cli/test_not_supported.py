@@ -10,9 +10,9 @@ from cli.shell import Shell
 from ggshell.cli.execute import not_supported
 from ggshell.cli.results import Note
 from ggshell.errors import StatementError
-from ggshell.language import pages
+from ggshell.language import grammar, pages
 from ggshell.language.grammar import Parsed
-from ggshell.language.unsupported import gaps_of, notes_of
+from ggshell.language.unsupported import gaps_of, idle_arguments, notes_of
 
 PAGE = """# PAINT WALL
 Paints.
@@ -26,6 +26,9 @@ Paints.
 ## Not supported
     GLOSS: there is no brush for it
     PAINT WALL QUICKLY: it takes its time
+
+## Without effect
+    COATS: one coat always covers
 
 ## Examples
     PAINT WALL red
@@ -80,3 +83,23 @@ def test_a_note_is_a_warning_line_and_not_a_failure(shell: Shell, monkeypatch: p
     expected = ("not supported", note.code, note.message, [])
     assert (found["status"], found["code"], found["message"], found["rows"]) == expected
     assert f"> WARNING {note.code}  " in shell.session("versions\nexit\n")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "STATS REPLICAT fin, TOTAL, TABLE acct, REPORTRATE HR, RESET, NOREPORTDETAIL",
+        "STATS EXTRACT fin, REPORTFETCH",
+        "REGISTER EXTRACT fin LOGRETENTION",
+        "REGISTER EXTRACT fin DATABASE SHARE AUTOMATIC OPTIMIZED",
+        "UNREGISTER EXTRACT fin LOGRETENTION",
+        "ADD TRANDATA s.t, NOSCHEDULINGCOLS, PREPARECSN WAIT",
+        "DELETE TRANDATA s.t NOSCHEDULINGCOLS",
+        "DELETE EXTTRAIL ./dirdat/ea !",
+    ],
+)
+def test_an_option_without_effect_is_accepted(statement: str) -> None:
+    """Regression: examples of the vendor's manual were refused for asking for what is always so."""
+    parsed = grammar.parse(statement)
+    assert parsed.notes == ()
+    assert not idle_arguments(pages.index("commands")[parsed.page]) & parsed.args.keys()

@@ -27,7 +27,7 @@ from ggshell.language.notation import (
     compile_line,
     python_name,
 )
-from ggshell.language.unsupported import Gaps, gaps_of
+from ggshell.language.unsupported import Gaps, gaps_of, idle_arguments
 from ggshell.language.values import slot_type
 
 LINES: tuple[Line, ...] = tuple(
@@ -40,8 +40,9 @@ def unsupported_facts(line: Line) -> Gaps:
 
 
 def missing_options(line: Line) -> set[str]:
-    """The arguments of a line that are not supported according to its page."""
-    return {python_name(subject.split()[0]) for subject, _ in unsupported_facts(line).missing if subject != line.key}
+    """The arguments of a line that are not supported, or without effect, according to its page."""
+    missing = {python_name(subject.split()[0]) for subject, _ in unsupported_facts(line).missing if subject != line.key}
+    return missing | idle_arguments(pages.index("commands")[line.page])
 
 
 SUPPORTED = tuple(

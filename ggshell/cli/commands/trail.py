@@ -131,8 +131,8 @@ def purge_trail(session: Session, *, trail: str, force: bool = False) -> Message
 
 @command("DELETE EXTTRAIL", False)
 @command("DELETE RMTTRAIL", True)
-def delete_trail(session: Session, remote: bool, *, trail: str) -> Message:
-    """Remove a trail from its group; the files are kept."""
+def delete_trail(session: Session, remote: bool, *, trail: str, force: bool = False) -> Message:
+    """Remove a trail from its group; the files are kept, so there is nothing to confirm."""
     lines: list[str] = []
     for found, target in list(written(session)):
         if found.type is GroupKind.EXTRACT and target.remote is remote and same_trail(session, trail, target.trail):
