@@ -162,6 +162,18 @@ def test_deleting_groups(with_groups: Shell) -> None:
     assert list((with_groups.home.root / "dirchk").iterdir()) == []
 
 
+@pytest.mark.parametrize(("database", "place"), [("north", "north"), ("", "its source")])
+def test_the_slot_of_a_deleted_extract_is_named_without_a_login_to_its_source(
+    shell: Shell, database: str, place: str
+) -> None:
+    """Regression: a script that was logged in to the target deleted the group and left the slot, which retains log."""
+    watch = SlotFacts("ggs_ext1", 0, database=database) if database else None
+    shell.save(log_extract("EXT1", options=GroupOptions(slot="ggs_ext1", watch=watch)))
+    out = shell.batch("DELETE EXTRACT ext1").out
+    assert f"Log in to {place}: if EXT1 is still registered there, its replication slot still retains" in out
+    assert "run UNREGISTER EXTRACT EXT1" in out
+
+
 def test_a_replicat_that_has_run_is_deleted_without_its_row_only_with_force(with_groups: Shell) -> None:
     found = checkpoint_of(with_groups, "REP1", GroupKind.REPLICAT)
     with_groups.save(found._replace(started=1, options=GroupOptions(checkpoint_table="gg.ckpt")))

@@ -113,12 +113,29 @@ def _deleted(session: Session, found: View) -> list[str]:
     lines = [f"Deleted EXTRACT {found.group}."]
     if owner:
         lines.append(f"Only its files in this copy are removed: its replication slot belongs to {owner}.")
-    elif found.checkpoint.read.source is SourceType.LOG and _registered(session, found.checkpoint):
-        lines.append(
-            f"Its replication slot still retains the server's log: run UNREGISTER EXTRACT {found.group}, unless you add the"
-            " group again."
-        )
+    elif found.checkpoint.read.source is SourceType.LOG:
+        lines += _still_registered(session, found.checkpoint)
     return lines
+
+
+def _still_registered(session: Session, found: Checkpoint) -> list[str]:
+    """The line about the slot that a deleted Extract leaves; none if it has none, as far as the login can see."""
+    seen = found.options.watch.database if found.options.watch is not None else ""
+    is_elsewhere = session.login is None or (bool(seen) and session.login.database != seen)
+    if not is_elsewhere:
+        start = "Its" if _registered(session, found) else ""
+    else:
+        start = (
+            f"Log in to {seen or 'its source'}: if {found.group} is still registered there, its"
+            if found.options.slot
+            else ""
+        )
+    if not start:
+        return []
+    return [
+        f"{start} replication slot still retains the server's log: run UNREGISTER EXTRACT {found.group}, unless you add the"
+        " group again."
+    ]
 
 
 def _registered(session: Session, found: Checkpoint) -> bool:

@@ -156,7 +156,8 @@ def unregister(connection: psycopg.Connection[Any], group: str) -> bool:
     name = slot_name(group)
     status = slot_status(connection, name)
     if status is None:
-        raise NotFoundError(f"EXTRACT {group.upper()} is not registered (no slot {name})")
+        hint = "check the name, and that DBLOGIN is to the source database"
+        raise NotFoundError(f"EXTRACT {group.upper()} is not registered (no slot {name})", hint=hint)
     require_here(
         connection,
         status,
