@@ -97,7 +97,7 @@ class MysqlHeartbeatTables(NamedTuple):
             made.append(ChangedObject("OGG-14000", f"Created heartbeat table {names.heartbeat}."))
             execute(self.connection, sql.trigger(names, self.database))
             made.append(ChangedObject("OGG-14016", f"Created heartbeat history table {names.history}."))
-            made.append(ChangedObject("OGG-14086", f"Created job table {names.jobs}."))
+            made.append(ChangedObject("GGS-00655", f"Created job table {names.jobs}."))
             self._set_job(PURGE_JOB, Decimal(settings.purge_days) * DAY, settings.retention_days)
             made.append(purge_change(settings.purge_days, settings.retention_days, "Created"))
             if not settings.target_only:
@@ -293,10 +293,10 @@ class MysqlHeartbeatTables(NamedTuple):
 
     def _views(self, made: list[ChangedObject]) -> None:
         execute(self.connection, sql.lag_view(self.names))
-        made.append(ChangedObject("OGG-14032", f"Created heartbeat lag view {self.names.of(LAG_VIEW)}."))
+        made.append(ChangedObject("OGG-14023", f"Created heartbeat lag view {self.names.of(LAG_VIEW)}."))
         execute(self.connection, sql.lag_history_view(self.names))
         name = self.names.of(LAG_HISTORY_VIEW)
-        made.append(ChangedObject("OGG-14033", f"Created heartbeat lag history view {name}."))
+        made.append(ChangedObject("OGG-14024", f"Created heartbeat lag history view {name}."))
 
     def _set_job(self, job: str, every: Decimal, retention: int | None) -> None:
         """Set how often a job runs (0: never). The next run is one interval from now."""

@@ -96,7 +96,7 @@ def _tables(
     how = ", partitioned by the day of arrival" if settings.partitioned else ""
     made.append(ChangedObject("OGG-14016", f"Created heartbeat history table {names.history}{how}."))
     execute(connection, sql.jobs_table(names))
-    made.append(ChangedObject("OGG-14086", f"Created job table {names.jobs}."))
+    made.append(ChangedObject("GGS-00655", f"Created job table {names.jobs}."))
 
 
 def _procedures(
@@ -121,9 +121,9 @@ def _source(
     """Set up what a database that sends heartbeats needs: the first heartbeat, TRANDATA, the update job."""
     from ggshell.connectors.postgres import trandata  # to read heartbeats, it is not needed
 
-    for table in (names.seed, names.heartbeat):
+    for code, table in (("OGG-14032", names.seed), ("OGG-14033", names.heartbeat)):
         trandata.add(connection, table)
-        made.append(ChangedObject("OGG-14024", f"Enabled supplemental logging for {table}."))
+        made.append(ChangedObject(code, f"Enabled supplemental logging for {table}."))
     execute(connection, f"CALL {quote_table(names.of(sql.UPDATE_PROCEDURE))}()")
     made.append(ChangedObject("OGG-14003", f"Populated heartbeat seed table {names.seed}."))
     made.append(ChangedObject("OGG-14004", f"Created update procedure {names.of(sql.UPDATE_PROCEDURE)}."))
@@ -133,9 +133,9 @@ def _source(
 
 def _views(connection: psycopg.Connection[Any], names: HeartbeatNames, made: list[ChangedObject]) -> None:
     execute(connection, sql.lag_view(names))
-    made.append(ChangedObject("OGG-14032", f"Created heartbeat lag view {names.of(LAG_VIEW)}."))
+    made.append(ChangedObject("OGG-14023", f"Created heartbeat lag view {names.of(LAG_VIEW)}."))
     execute(connection, sql.lag_history_view(names))
-    made.append(ChangedObject("OGG-14033", f"Created heartbeat lag history view {names.of(LAG_HISTORY_VIEW)}."))
+    made.append(ChangedObject("OGG-14024", f"Created heartbeat lag history view {names.of(LAG_HISTORY_VIEW)}."))
 
 
 def _set_job(
@@ -182,9 +182,9 @@ def _stop_sending(connection: psycopg.Connection[Any], names: HeartbeatNames, ma
     made.append(ChangedObject("OGG-14005", f"Removed update job {UPDATE_JOB}."))
     from ggshell.connectors.postgres import trandata
 
-    for table in (names.seed, names.heartbeat):
+    for code, table in (("OGG-14032", names.seed), ("OGG-14033", names.heartbeat)):
         trandata.delete(connection, table)
-        made.append(ChangedObject("OGG-14024", f"Disabled supplemental logging for {table}."))
+        made.append(ChangedObject(code, f"Disabled supplemental logging for {table}."))
 
 
 def delete(connection: psycopg.Connection[Any], names: HeartbeatNames) -> list[ChangedObject]:
@@ -228,7 +228,7 @@ def upgrade(connection: psycopg.Connection[Any], names: HeartbeatNames) -> list[
         if table_id(connection, names.jobs) is None:
             execute(connection, sql.jobs_table(names))
             _set_job(connection, names, PURGE_JOB, Decimal(DAY), HeartbeatTableSettings().retention_days)
-            made.append(ChangedObject("OGG-14086", f"Created job table {names.jobs}."))
+            made.append(ChangedObject("GGS-00655", f"Created job table {names.jobs}."))
         for statement in (
             *sql.receive_function(names),
             sql.purge_procedure(names),
