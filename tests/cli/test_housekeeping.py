@@ -75,3 +75,19 @@ def test_a_replicat_with_extfile_reads_it_as_a_trail(shell: Shell) -> None:
     assert (answer.code, answer.out) == (0, "REPLICAT added.\n")
     assert checkpoints.load(shell.home.checkpoint("RLOAD", GroupKind.REPLICAT)).read.trail == "./dirdat/la"
     assert "two characters" in shell.batch("ADD REPLICAT rload2, EXTFILE ./dirdat/initld, CHECKPOINTTABLE gg.c").err
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SEND ER *, REPORT",
+        "SEND ER *, STATUS",
+        "SEND ER *, GETLAG",
+        "SEND EXTRACT *, LOGEND",
+        "SEND REPLICAT *, HANDLECOLLISIONS",
+        "STATS ER *",
+    ],
+)
+def test_a_request_to_no_running_group_says_so(with_groups: Shell, statement: str) -> None:
+    answer = with_groups.batch(statement)
+    assert (answer.code, answer.out.strip()) == (0, "Nothing to do: none of the groups is running.")

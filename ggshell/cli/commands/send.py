@@ -23,7 +23,7 @@ from ggshell.cli.groups import (
     select,
 )
 from ggshell.cli.registry import command
-from ggshell.cli.results import Message, Note
+from ggshell.cli.results import NONE_RUNS, Message, Note
 from ggshell.cli.results.requests import GroupLag, Lags, ProcessStatus, ProcessStatuses
 from ggshell.cli.session import Session
 from ggshell.cli.start_position import beyond_note
@@ -103,6 +103,11 @@ def _ask_each(
     return tuple(answers), tuple(errors)
 
 
+def _message(lines: list[str], errors: tuple[GgsError, ...]) -> Message:
+    """The answers of the processes; a sentence if a wildcard matches none that runs."""
+    return Message(tuple(lines) or (() if errors else (NONE_RUNS,)), errors, apart=True)
+
+
 @command("SEND EXTRACT GETLAG", EXTRACT)
 @command("SEND REPLICAT GETLAG", REPLICAT)
 @command("SEND ER GETLAG", ER)
@@ -137,7 +142,7 @@ def logend(session: Session, kinds: Kinds, *, group_name: str) -> Message:
         for each in answers
         for line in (f"Sending LOGEND request to {each.type} {each.group} ...", "YES" if each.at_end else "NO")
     ]
-    return Message(tuple(lines), errors, apart=True)
+    return _message(lines, errors)
 
 
 @command("SEND EXTRACT STATUS", EXTRACT)
@@ -191,7 +196,7 @@ def send(session: Session, kinds: Kinds, verb: str, *, group_name: str) -> Messa
         return f"Sending {verb} request to {found.name} ...", "Request processed."
 
     answers, errors = _ask_each(session, kinds, group_name, ask)
-    return Message(tuple(line for lines in answers for line in lines), errors, apart=True)
+    return _message([line for lines in answers for line in lines], errors)
 
 
 @command("SEND REPLICAT HANDLECOLLISIONS", "HANDLECOLLISIONS")
@@ -210,7 +215,7 @@ def collisions(session: Session, verb: str, *, group_name: str, table: tuple[str
         return f"Sending {verb.replace('REPORTC', 'REPORT HANDLEC')} request to {found.name} ...", "Request processed."
 
     answers, errors = _ask_each(session, REPLICAT, group_name, ask)
-    return Message(tuple(line for lines in answers for line in lines), errors, apart=True)
+    return _message([line for lines in answers for line in lines], errors)
 
 
 def require_pattern(text: str) -> None:

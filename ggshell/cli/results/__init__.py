@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from ggshell.errors import GgsError
 
 Row = tuple[object, ...]
+NONE_RUNS = "Nothing to do: none of the groups is running."
+"""What a request shows that a wildcard sends to no group."""
 
 
 class Result(Protocol):
