@@ -104,7 +104,7 @@ class LeftTruncates:
     def _reason(self, table: TableDefinition) -> str:
         """Return why a TRUNCATE of a table is not applied; empty if it is applied or if the table is not replicated."""
         rules = self._mapper.rules_of(table)
-        mapped, applies = bool(rules), self._applies and any(IoType.PURGE_DATA not in rule.ignored for rule in rules)
+        mapped, applies = bool(rules), self._applies and not all(rule.ignored >= TRUNCATES for rule in rules)
         if mapped and not applies:
             return (
                 f"TRUNCATE of {table.name} is not applied: IGNORETRUNCATES is in effect. To apply it, use GETTRUNCATES."

@@ -34,10 +34,9 @@ from ggshell.quantities import Timestamp
 from ggshell.record.ddl_responses import DdlErrors, DdlSubstitutions
 from ggshell.record.ddl_rules import ALL_DDL, DdlRules
 from ggshell.record.image_rules import ImageRules, Unified
-from ggshell.record.operation import OPERATIONS, IoType
+from ggshell.record.operation import OPERATIONS, TRUNCATES
 
-_TRUNCATES: frozenset[int] = frozenset({IoType.PURGE_DATA})
-_SWITCHED = {**OPERATIONS, "TRUNCATES": _TRUNCATES}
+_SWITCHED = {**OPERATIONS, "TRUNCATES": TRUNCATES}
 DEFAULT_DOMAIN = "OracleGoldenGate"
 _BATCH_LIMITS = ("opsperbatch", "opsperqueue", "bytesperqueue", "batchesperqueue")
 _SWITCHES: dict[str, dict[str, Any]] = {
@@ -470,7 +469,7 @@ def _with_ignored(found: list[Parameter], name: str) -> Iterator[tuple[Parameter
 
     The other statements of a file that takes some TRUNCATEs exclude them too.
     """
-    ignored: dict[str, frozenset[int]] = {"TRUNCATES": _TRUNCATES} if _takes_truncates(found, name) else {}
+    ignored: dict[str, frozenset[int]] = {"TRUNCATES": TRUNCATES} if _takes_truncates(found, name) else {}
     for item in found:
         kind = item.name.removeprefix("GET").removeprefix("IGNORE")
         if kind in _SWITCHED and item.name == f"IGNORE{kind}":
