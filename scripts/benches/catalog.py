@@ -62,6 +62,11 @@ CATALOG: Final[dict[str, tuple[str, str]]] = {
         " executor; and the time in which the driver divides the trail into tasks.",
     ),
     "redo": ("Oracle redo", "Processor time of one process: SQL_REDO to columns, and a log to committed batches."),
+    "interpreters": (
+        "CPython versions",
+        "The same work with another version of CPython, which is *ours* here. Above 1, it is faster than the version in the"
+        " column *compared with*.",
+    ),
     "recovery": (
         "Recovery",
         "Extract is killed after a day of redo with one transaction open since its begin. Bounded Recovery compared with"

@@ -26,7 +26,8 @@ _HEAD = """# Performance
 - *Goal*: the ratio that the worst round must reach. Where ggshell is compared with a limit and not with another program,
   the limit is in the column *compared with*.
 
-All figures are of the CPython version that each section names. CPython 3.14 and free-threaded builds are not measured.
+All figures are of the CPython version that each section names. [CPython versions](#cpython-versions) compares two of them;
+free-threaded builds are not measured.
 """
 _COLUMNS = (
     "| what | ours | compared with | ratio | worst | spread | goal |\n| --- | --- | --- | --- | --- | --- | --- |"

@@ -34,22 +34,27 @@ _BEGINNING = LogPosition(0, 0, 0)
 def run(rounds: int, quick: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="ggshell-bench-") as name:
         folder = Path(name)
-        writers = list(redo_writers(folder, 1))
-        Workload(WorkloadShape(span=20.0 if quick else 120.0, rate=200.0), writers).run()
-        changes = _changes(folder)
-        parsed = [_parsed(changes) for _ in range(rounds)]
-        del changes
+        write_log(folder, 20.0 if quick else 120.0)
+        found = changes(folder)
+        rates = [parsed(found) for _ in range(rounds)]
+        del found
         lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_bytes().splitlines()]
         gc.collect()
         gc.freeze()  # as Extract does: what is loaded by now need not be looked at again
         whole, peer = alternate(rounds, lambda _: _captured(folder, len(lines)), lambda _: _loaded(lines))
     return [
-        more_is_better("redo", "SQL_REDO to columns", "rows/s", parsed, [ASKED], "the goal", 1.0),
+        more_is_better("redo", "SQL_REDO to columns", "rows/s", rates, [ASKED], "the goal", 1.0),
         more_is_better("redo", "log to batches", "rows/s", whole, peer, "json.loads alone", None),
     ]
 
 
-def _changes(folder: Path) -> list[tuple[int, bytes]]:
+def write_log(folder: Path, span: float) -> None:
+    """Write a log of so many seconds into a folder."""
+    Workload(WorkloadShape(span=span, rate=200.0), list(redo_writers(folder, 1))).run()
+
+
+def changes(folder: Path) -> list[tuple[int, bytes]]:
+    """Read the operations of a log and their SQL_REDO."""
     rows = open_rows(f"redo://{folder}", _BEGINNING)
     found: list[RedoRow] = []
     while taken := rows.take():
@@ -58,11 +63,12 @@ def _changes(folder: Path) -> list[tuple[int, bytes]]:
     return [(row.operation, row.redo.encode()) for row in found if row.operation in _PARSE and not row.rollback]
 
 
-def _parsed(changes: list[tuple[int, bytes]]) -> float:
+def parsed(found: list[tuple[int, bytes]]) -> float:
+    """Parse statements; how many in a second."""
     began = time.process_time()
-    for operation, redo in changes:
+    for operation, redo in found:
         _PARSE[operation](redo)
-    return len(changes) / (time.process_time() - began)
+    return len(found) / (time.process_time() - began)
 
 
 def _captured(folder: Path, rows: int) -> float:

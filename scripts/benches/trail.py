@@ -108,7 +108,7 @@ def _scans(folder: Path, rows: int, rounds: int) -> list[Figure]:
     written = [rows / write_trail(TrailName(folder, f"w{number}"), rows) for number in range(min(rounds, 9))]
     path, parquet = TrailName(folder, "w0").file(0), folder / "rows.parquet"
     pq.write_table(pa.Table.from_batches([batch for _, batch in read_table(path, "bench.rows", columns=OWN)]), parquet)
-    ours, peer = alternate(rounds, lambda _: rows / _ours(path, rows), lambda _: rows / _peer(parquet, rows))
+    ours, peer = alternate(rounds, lambda _: rows / scan(path, rows), lambda _: rows / _peer(parquet, rows))
     headers = [rows / _headers(path, rows) for _ in range(rounds)]
     for number in range(1, min(rounds, 9)):
         TrailName(folder, f"w{number}").file(0).unlink()
@@ -120,7 +120,8 @@ def _scans(folder: Path, rows: int, rounds: int) -> list[Figure]:
     ]
 
 
-def _ours(path: Path, rows: int) -> float:
+def scan(path: Path, rows: int) -> float:
+    """Read the rows' own columns with CSN and operation; seconds. Raises RuntimeError if rows are missing."""
     began = time.perf_counter()
     count = sum(len(batch) for _, batch in read_table(path, "bench.rows", columns=OWN))
     return _taken(began, count, rows)
