@@ -26,15 +26,14 @@ import sys
 from pathlib import Path
 from benches import trail
 from ggshell.trail.name import TrailName
-rows = int(sys.argv[2])
-print(trail.write_trail(TrailName(Path(sys.argv[1]), sys.argv[3]), rows))
+print(trail.write_trail(TrailName(Path(sys.argv[1]), "tr"), int(sys.argv[2])))
 """
 _SCAN: Final = """
 import sys
 from pathlib import Path
 from benches import trail
 from ggshell.trail.name import TrailName
-print(trail.scan(TrailName(Path(sys.argv[1]), "sc").file(0), int(sys.argv[2])))
+print(trail.scan(TrailName(Path(sys.argv[1]), "tr").file(0), int(sys.argv[2])))
 """
 _CHECK: Final = """
 import sys, time
@@ -91,7 +90,7 @@ class _Side:
         (self._folder / "redo").mkdir()
         self._output("-c", _REDO_LOG, str(self._folder), "20" if self._quick else "120")
         self._output("-m", "ggshell", "--home", str(self._folder / "home"), "-c", "CREATE SUBDIRS")
-        self._output("-c", _TRAIL, str(self._folder), str(self._rows), "sc")
+        self._output("-c", _TRAIL, str(self._folder), str(self._rows))
 
     @property
     def _rows(self) -> int:
@@ -106,10 +105,8 @@ class _Side:
         return self._seconds(_CHECK, language.LINES)
 
     def write(self) -> float:
-        taken = self._seconds(_TRAIL, self._rows, "wr")
-        for path in self._folder.glob("wr*"):
-            path.unlink()
-        return taken
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            return float(self._output("-c", _TRAIL, folder, str(self._rows)))
 
     def scan(self) -> float:
         return self._seconds(_SCAN, self._rows)
@@ -117,8 +114,8 @@ class _Side:
     def redo(self) -> float:
         return self._seconds(_REDO)
 
-    def _seconds(self, code: str, *arguments: object) -> float:
-        return float(self._output("-c", code, str(self._folder), *map(str, arguments)))
+    def _seconds(self, code: str, number: int = 0) -> float:
+        return float(self._output("-c", code, str(self._folder), str(number)))
 
     def _output(self, *words: str) -> str:
         scripts = str(Path(__file__).parents[1])
