@@ -61,6 +61,37 @@ def test_a_transaction_that_the_server_cannot_stream_is_read_at_its_commit(pipel
     assert pipeline.is_running(EXT1)
 
 
+def test_what_a_streamed_transaction_rolls_back_is_not_applied(pipeline: Pipeline) -> None:
+    """The server does not name the part of a transaction that a message of a truncated partition belongs to."""
+    for where, schema in ((pipeline.in_north, "a"), (pipeline.in_south, "b")):
+        where(
+            f"CREATE TABLE {schema}.ev (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+            f"CREATE TABLE {schema}.low PARTITION OF {schema}.ev FOR VALUES FROM (0) TO (10)",
+            f"CREATE TABLE {schema}.high PARTITION OF {schema}.ev DEFAULT",
+        )
+    name = psycopg.conninfo.conninfo_to_dict(pipeline.north)["dbname"]
+    pipeline.in_north(f"ALTER DATABASE {name} SET logical_decoding_work_mem = '64kB'")
+    for group in ("ext1", "rep1"):
+        path = pipeline.home.parameters(group)
+        path.write_text(path.read_text().replace("\n", "\nGETTRUNCATES\n", 1))
+    pipeline.add()
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD TRANDATA a.ev")
+    pipeline.start()
+    pipeline.in_north("INSERT INTO a.ev VALUES (1), (2)")
+    with psycopg.connect(pipeline.north) as connection:
+        connection.execute("INSERT INTO a.ev SELECT generate_series(100, 3000)")
+        connection.execute("SAVEPOINT s")
+        connection.execute("TRUNCATE a.low")
+        connection.execute("INSERT INTO a.ev SELECT generate_series(4000, 7000)")
+        connection.execute("ROLLBACK TO s")
+        connection.execute("INSERT INTO a.ev VALUES (3)")
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'after', 1)")
+    pipeline.wait_for_rows(1)
+    rows = "SELECT count(*), sum(id) FROM {}.ev"
+    assert pipeline.in_south(rows.format("b")) == pipeline.in_north(rows.format("a"))
+    assert "has rolled back a part" in pipeline.home.report("EXT1").read_text()
+
+
 def test_failures_at_a_position_are_counted_until_reading_passes_it() -> None:
     stuck, error = StuckLog(), LogRefusedError("the server ended the log: x")
     for read in (10, 12, 12, 11, 12):

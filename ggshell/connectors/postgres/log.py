@@ -37,7 +37,7 @@ from ggshell.connectors.postgres.sequence_watch import SequenceWatch
 from ggshell.connectors.postgres.slot import PUBLICATION, SlotStatus, check_slot
 from ggshell.connectors.postgres.truncate_watch import TruncateWatch
 from ggshell.connectors.postgres.wire import COPY_DATA, NO_FRAMES, Frames, Inbox
-from ggshell.errors import ConnectionLostError, GgsError
+from ggshell.errors import ConnectionLostError, GgsError, LogRefusedError
 from ggshell.pipeline.capture.cache import Chunk, Committed, OpenTransaction, TransactionCache
 from ggshell.pipeline.capture.messages import Messages
 from ggshell.pipeline.capture.source import LogState, MessageRun
@@ -62,6 +62,7 @@ READY_MESSAGES = 4000
 """When this many messages of an open transaction have been collected, they are encoded for the trail in advance."""
 SMALL_BYTES = 4096
 """Outside a stream, a read of fewer bytes has emptied the socket. Reading again would only add latency."""
+_OWN_MESSAGES = (ddl_capture_sql.PREFIX, sequence_values.PREFIX, partition_truncates.PREFIX)
 
 
 class SlotStart(NamedTuple):
@@ -137,6 +138,7 @@ class PostgresLog:
         self._sequences = watches.sequences
         self._truncates = watches.truncates or TruncateWatch(lambda *_: None)
         self._left_out: dict[int, list[partition_truncates.Noted]] = {}
+        self._with_messages: set[int] = set()  # the streamed transactions that contain messages of ggshell
         self._replicated = replicated
         self._taken = EVERYTHING  # of the transaction that is being received
         self._clock = clock
@@ -381,6 +383,8 @@ class PostgresLog:
         if transaction is None:
             return
         prefix, content = pgoutput.note(message, streamed=streamed)
+        if streamed and prefix in _OWN_MESSAGES:
+            self._with_messages.add(transaction.xid)
         if prefix == ddl_capture_sql.PREFIX and self._taken.ddl:
             self._ddl_record(message, content, transaction, cache)
         if prefix == sequence_values.PREFIX and self._sequences is not None:
@@ -421,7 +425,7 @@ class PostgresLog:
         restart = oldest.begin if oldest is not None else commit.commit_lsn
         transaction = cache.end(commit.xid)
         self._relations.committed(commit.xid)
-        self._forget_ddl(commit.xid)
+        self._forget_messages(commit.xid)
         for noted in self._left_out.pop(commit.xid, ()):
             self._observer.truncated(noted.table, self._relations.root_of(noted))
         self._read = max(self._read, commit.end_lsn)
@@ -432,21 +436,32 @@ class PostgresLog:
         header = TransactionHeader(str(commit.xid), Csn(commit.end_lsn), commit.time, min(restart, commit.commit_lsn))
         return Committed(header, transaction)
 
-    def _forget_ddl(self, xid: int) -> None:
+    def _forget_messages(self, xid: int) -> None:
+        self._with_messages.discard(xid)
         if self._ddl is not None:
             self._ddl.ended(xid)
 
     def _stream_abort(self, message: bytes, cache: TransactionCache) -> None:
+        """Drop a streamed transaction, or the rows of a part of it, which was rolled back.
+
+        The server names the part of each row, but of a message only the transaction. Raises LogRefusedError if the
+        transaction has messages: read at its commit, it contains only those that were not rolled back.
+        """
         first = pgoutput.PAYLOAD + 1
         xid, subxid = message[first : first + 4], message[first + 4 : first + 8]
         number = int.from_bytes(xid, "big")
         if xid == subxid:
             self._relations.rolled_back(number)
-            self._forget_ddl(number)
+            self._forget_messages(number)
             self._left_out.pop(number, None)
             gone = cache.end(number)
             if gone is not None:
                 gone.close()
+        elif number in self._with_messages:
+            raise LogRefusedError(
+                f"transaction {number} is still open and has rolled back a part of itself, and the server does not tell"
+                " whether its DDL statements or its TRUNCATE of partitions are in this part"
+            )
         elif number in cache.open:
             cache.open[number].abort(subxid)
 
