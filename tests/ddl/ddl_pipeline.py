@@ -20,7 +20,8 @@ from ggshell.types import TableName, quote_table
 EXTRACT = "EXTRACT ext1\nUSERIDALIAS north\nEXTTRAIL ./dirdat/ea\nDDL INCLUDE ALL\nGETTRUNCATES\nTABLE *.*;\n"
 REPLICAT = "REPLICAT rep1\nUSERIDALIAS south\nGETTRUNCATES\nMAP *.*, TARGET *.*;\n"
 _NOT_REPLICATED = re.compile(
-    r"^(--|\\(un)?restrict |SET |SELECT pg_catalog|ALTER TABLE ONLY \S+ REPLICA IDENTITY|CREATE TRIGGER ggshell_|$)"
+    r"^(--|\\(un)?restrict |SET |SELECT pg_catalog|ALTER TABLE ONLY \S+ REPLICA IDENTITY|CREATE TRIGGER ggshell_"
+    r"|ALTER TABLE \S+ ENABLE ALWAYS TRIGGER ggshell_|$)"
 )
 _ALL_BEFORE_17 = "GRANT SELECT,INSERT,REFERENCES,DELETE,TRIGGER,TRUNCATE,UPDATE ON TABLE"
 """How pg_dump prints GRANT ALL of a server that has no privilege MAINTAIN."""

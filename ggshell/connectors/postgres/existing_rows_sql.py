@@ -69,7 +69,10 @@ BEGIN
       EXECUTE format('ALTER PUBLICATION {PUBLICATION} DROP TABLE ONLY %s', root::regclass);
       member := false;
     END IF;
+    -- As if the root were truncated, so that the partition's trigger writes nothing.
+    PERFORM set_config('{SCHEMA}.truncates', root::text, true);
     EXECUTE CASE WHEN referenced THEN 'DELETE FROM ' ELSE 'TRUNCATE ' END || named;
+    PERFORM set_config('{SCHEMA}.truncates', '', true);
   END IF;
   IF NOT member THEN
     EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', root::regclass);

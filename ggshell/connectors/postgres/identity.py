@@ -37,7 +37,8 @@ class UniqueIndex(NamedTuple):
 class Member(NamedTuple):
     """A table, or one of its partitions, with the facts that determine its replica identity.
 
-    ``noted`` means that its triggers write its own TRUNCATE to the log.
+    ``noted`` means that its triggers write its own TRUNCATE to the log, in every session. ``triggers``: those of them that
+    exist.
     """
 
     relation: int
@@ -49,6 +50,7 @@ class Member(NamedTuple):
     kind: str = "r"
     partition: bool = False
     noted: bool = False
+    triggers: tuple[str, ...] = ()
 
     @property
     def primary(self) -> UniqueIndex | None:
@@ -166,8 +168,10 @@ SELECT m.root::bigint, m.member::bigint, n.nspname, c.relname, c.relreplident::t
          WHERE x.indrelid = m.member AND x.indisunique AND x.indimmediate AND x.indisvalid
            AND x.indpred IS NULL AND x.indexprs IS NULL),
        c.relkind::text, c.relispartition,
-       EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = m.member AND t.tgenabled <> 'D'
-                AND t.tgname IN ('ggshell_truncate', 'ggshell_truncate_ends'))
+       EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = m.member AND t.tgenabled = 'A'
+                AND t.tgname IN ('ggshell_truncate', 'ggshell_truncate_ends')),
+       ARRAY(SELECT t.tgname::text FROM pg_trigger t WHERE t.tgrelid = m.member
+              AND t.tgname IN ('ggshell_truncate', 'ggshell_truncate_begins', 'ggshell_truncate_ends'))
   FROM members m JOIN pg_class c ON c.oid = m.member JOIN pg_namespace n ON n.oid = c.relnamespace
  ORDER BY m.place, m.level, m.member"""
 
@@ -178,10 +182,9 @@ def members(connection: Any, tables: list[TableName]) -> dict[TableName, list[Me
         return {}
     rows = execute(connection, _MEMBERS, [[table.owner for table in tables], [table.name for table in tables]])
     found: dict[int, list[Member]] = {}
-    for root, relation, owner, name, identity, columns, generated, indexes, *facts in rows:
+    for root, relation, owner, name, identity, columns, generated, indexes, *facts, triggers in rows:
         known = tuple(UniqueIndex(item[0], tuple(item[1]), *item[2:]) for item in indexes)
-        member = Member(
-            relation, TableName(owner, name), IDENTITIES[identity], tuple(columns), tuple(generated), known, *facts
-        )
+        described = TableName(owner, name), IDENTITIES[identity], tuple(columns), tuple(generated), known
+        member = Member(relation, *described, *facts, tuple(triggers))
         found.setdefault(root, []).append(member)
     return {parts[0].table: parts for parts in found.values()}

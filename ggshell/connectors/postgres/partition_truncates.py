@@ -83,13 +83,20 @@ END $do$""",
 
 
 def statements(part: Member) -> list[str]:
-    """The statements that create the triggers of a partitioned table or a partition. Empty if none are needed."""
+    """The statements that create the triggers of a partitioned table or a partition. Empty if none are needed.
+
+    They also fire in sessions without triggers (``session_replication_role``). Those of an earlier release do not.
+    """
     if part.noted or part.partition == (part.kind == "p"):  # neither a root nor a partition with rows
         return []
-    on = f"TRUNCATE ON {quote_table(part.table)} FOR EACH STATEMENT EXECUTE FUNCTION {FUNCTION}"
-    if part.partition:
-        return [f"CREATE TRIGGER {TRIGGER} BEFORE {on} ()"]
-    return [f"CREATE TRIGGER {ROOT_BEGINS} BEFORE {on} ('root')", f"CREATE TRIGGER {ROOT_ENDS} AFTER {on} ('root')"]
+    table, call = quote_table(part.table), f"FOR EACH STATEMENT EXECUTE FUNCTION {FUNCTION}"
+    made = {ROOT_BEGINS: ("BEFORE", "'root'"), ROOT_ENDS: ("AFTER", "'root'")}
+    found = []
+    for name, (moment, argument) in ({TRIGGER: ("BEFORE", "")} if part.partition else made).items():
+        if name not in part.triggers:
+            found.append(f"CREATE TRIGGER {name} {moment} TRUNCATE ON {table} {call} ({argument})")
+        found.append(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}")
+    return found
 
 
 def install(connection: psycopg.Connection[Any]) -> str:
@@ -122,9 +129,8 @@ def sealed_from(connection: Any) -> int:
 
 def remove(connection: psycopg.Connection[Any], part: Member) -> None:
     """Drop the triggers of a table."""
-    if part.noted:
-        for name in (TRIGGER, ROOT_BEGINS, ROOT_ENDS):
-            execute(connection, f"DROP TRIGGER IF EXISTS {name} ON {quote_table(part.table)}")
+    for name in part.triggers:
+        execute(connection, f"DROP TRIGGER IF EXISTS {name} ON {quote_table(part.table)}")
 
 
 class Noted(NamedTuple):

@@ -180,9 +180,12 @@ BEGIN
                            ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
             EXECUTE format('CREATE TRIGGER ggshell_truncate_ends AFTER TRUNCATE ON %s FOR EACH STATEMENT'
                            ' EXECUTE FUNCTION {NOTE} (''root'')', top::regclass);
+            EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER ggshell_truncate_begins,'
+                           ' ENABLE ALWAYS TRIGGER ggshell_truncate_ends', top::regclass);
           ELSIF part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part) THEN
             EXECUTE format('CREATE TRIGGER ggshell_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
                            ' EXECUTE FUNCTION {NOTE} ()', part::regclass);
+            EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER ggshell_truncate', part::regclass);
           END IF;
         END LOOP;
       END IF;

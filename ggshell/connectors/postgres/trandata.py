@@ -264,7 +264,7 @@ def _each(
             if table not in known:
                 raise _missing(table)
             parts = known[table]
-            first = functools.partial(triggers, parts) if parts[0].kind == "p" or parts[0].noted else None
+            first = functools.partial(triggers, parts) if parts[0].kind == "p" or parts[0].triggers else None
             changes.append(TableChange(table, statements(parts), first))
         except GgsError as error:
             errors[table] = error

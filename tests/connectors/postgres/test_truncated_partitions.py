@@ -120,3 +120,28 @@ def test_a_user_who_may_not_read_the_secret_is_refused_at_the_first_message_only
         assert _captured(dsn, source, start, tmp_path) == (2, ["GGS-00590"])
     finally:
         source.execute("DROP OWNED BY late; DROP ROLE late")
+
+
+@pytest.mark.parametrize("truncated", ["s.low", "s.high", "s.ev", "s.moved"])
+def test_a_truncate_in_a_session_without_triggers_is_captured(
+    north: str, source: psycopg.Connection[tuple[object, ...]], tmp_path: Path, truncated: str
+) -> None:
+    """Such as that of a Replicat with SUPPRESSTRIGGERS, whose changes an Extract with GETREPLICATES captures."""
+    start = prepare(north, "s.ev")
+    source.execute("CREATE TABLE s.high PARTITION OF s.ev FOR VALUES FROM (10) TO (20)")
+    source.execute("CREATE TABLE s.moved (id int PRIMARY KEY)")
+    source.execute("ALTER TABLE s.ev ATTACH PARTITION s.moved FOR VALUES FROM (20) TO (30)")
+    source.execute(f"SET session_replication_role = replica; TRUNCATE {truncated}; RESET session_replication_role")
+    assert _captured(north, source, start, tmp_path) == (1, [])
+
+
+def test_triggers_of_an_earlier_release_are_reported_and_changed(
+    north: str, source: psycopg.Connection[tuple[object, ...]], tmp_path: Path
+) -> None:
+    start = prepare(north, "s.ev")
+    source.execute("ALTER TABLE s.low ENABLE TRIGGER ggshell_truncate")
+    with session.connect(north) as connection:
+        assert trandata.info(connection, TableName("s", "ev")).unnoted == (TableName("s", "low"),)
+        assert trandata.add(connection, TableName("s", "ev")).unnoted == ()
+    source.execute("SET session_replication_role = replica; TRUNCATE s.low; RESET session_replication_role")
+    assert _captured(north, source, start, tmp_path) == (1, [])
