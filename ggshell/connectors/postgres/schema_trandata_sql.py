@@ -110,6 +110,11 @@ DECLARE
   publication oid;
   root record;
   fits boolean;
+  attaches boolean;  -- a partition was attached in this transaction
+  is_new boolean;  -- this one was
+  detaches boolean := false;
+  in_schema boolean;  -- the table is in a schema with SCHEMATRANDATA, whose DDL is captured too
+  of_schema boolean := false;  -- some table of the statement is
   arrived oid[];  -- partitions with rows that are not in the log
   context text;
   schema text;
@@ -125,7 +130,8 @@ BEGIN
   FOR part, schema IN SELECT objid, schema_name FROM pg_event_trigger_ddl_commands()
                        WHERE classid = 'pg_class'::regclass AND starts_with(object_type, 'table')  -- not its indexes
   LOOP
-    SELECT CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END INTO top
+    SELECT CASE WHEN c.relispartition THEN pg_partition_root(c.oid) ELSE c.oid END, s.schema_name IS NOT NULL
+      INTO top, in_schema
       FROM pg_class c LEFT JOIN pg_publication_rel r ON r.prrelid = c.oid AND r.prpubid = publication
       LEFT JOIN {TABLE} s ON s.schema_name = schema
      WHERE c.oid = part AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
@@ -133,11 +139,13 @@ BEGIN
                 WHEN c.relkind = 'p' THEN true ELSE NOT ({_FITS}) END;
     IF FOUND AND top <> ALL (tops) THEN
       tops := tops || top;
+      of_schema := of_schema OR in_schema;
     END IF;
   END LOOP;
   IF tg_tag = 'ALTER TABLE' THEN
     GET DIAGNOSTICS context = PG_CONTEXT;
-    IF context ~* 'detach' OR current_query() ~* 'detach' THEN
+    detaches := context ~* 'detach' OR current_query() ~* 'detach';
+    IF detaches THEN
       -- A partition that was detached is a table of its own, which the statement's commands do not name.
       tops := tops || ARRAY(
         SELECT c.oid
@@ -163,17 +171,24 @@ BEGIN
       IF root.plain THEN
         fits := {FIT}(top, coalesce(root.all_columns, false));
       ELSE
+        attaches := tg_tag = 'ALTER TABLE' AND EXISTS (
+          SELECT FROM pg_partition_tree(top) t JOIN pg_inherits i ON i.inhrelid = t.relid WHERE age(i.xmin) <= 0);
         FOR part IN SELECT top UNION SELECT relid FROM pg_partition_tree(top) LOOP
           fits := {FIT}(part, coalesce(root.all_columns, false)
                         OR part <> top AND (SELECT relreplident = 'f' FROM pg_class WHERE oid = top)) AND fits;
-          CONTINUE WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part
-                                   AND tgname IN ('ggshell_truncate', 'ggshell_truncate_ends'));
-          IF tg_tag = 'ALTER TABLE' AND part <> top AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part)
-             AND EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_inherits i ON i.inhrelid = a.relid
-                          WHERE age(i.xmin) <= 0)  -- attached in this transaction
+          is_new := attaches AND part <> top AND EXISTS (
+            SELECT FROM pg_partition_ancestors(part) a JOIN pg_inherits i ON i.inhrelid = a.relid WHERE age(i.xmin) <= 0);
+          -- A table that was a partition before still has the trigger of that time. Without DDL, the target has its rows too.
+          CONTINUE WHEN EXISTS (SELECT FROM pg_trigger
+                                 WHERE tgrelid = part AND tgname IN ('ggshell_truncate', 'ggshell_truncate_ends')
+                                   AND (NOT is_new OR age(xmin) <= 0 OR root.all_columns IS NULL));
+          IF is_new AND (SELECT relkind = 'r' FROM pg_class WHERE oid = part)
              AND NOT EXISTS (SELECT FROM pg_partition_ancestors(part) a JOIN pg_publication_rel r ON r.prrelid = a.relid
                               WHERE r.prpubid = publication AND a.relid <> top) THEN
             arrived := arrived || part;
+          END IF;
+          IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part AND tgname = 'ggshell_truncate') THEN
+            EXECUTE format('DROP TRIGGER ggshell_truncate ON %s', part::regclass);
           END IF;
           IF part = top AND pg_partition_root(top) IS NOT NULL THEN
             EXECUTE format('CREATE TRIGGER ggshell_truncate_begins BEFORE TRUNCATE ON %s FOR EACH STATEMENT'
@@ -191,8 +206,8 @@ BEGIN
       END IF;
       IF fits AND NOT root.member THEN
         IF tg_tag IN ('CREATE TABLE', 'CREATE SCHEMA')
-           OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = top AND tgname = 'ggshell_truncate') THEN
-          -- It is empty, or it was a partition, so that its rows are in the log.
+           OR detaches AND EXISTS (SELECT FROM pg_trigger WHERE tgrelid = top AND tgname = 'ggshell_truncate') THEN
+          -- It is empty, or it was a partition until now, so that its rows are in the log.
           EXECUTE format('ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY %s', top::regclass);
         ELSE
           PERFORM {existing_rows_sql.TRY} (top, top, tg_tag = 'ALTER TABLE');
@@ -213,6 +228,14 @@ BEGIN
       PERFORM {existing_rows_sql.REPORT} (top, '{existing_rows_sql.UNCAPTURED}', sqlerrm);
     END;
   END LOOP;
+  IF detaches AND of_schema THEN
+    -- Tables that are partitions no longer, which this transaction has locked.
+    FOR part IN SELECT g.tgrelid FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
+                  JOIN pg_locks l ON l.relation = c.oid AND l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock'
+                 WHERE g.tgname = 'ggshell_truncate' AND NOT c.relispartition LOOP
+      EXECUTE format('DROP TRIGGER ggshell_truncate ON %s', part::regclass);
+    END LOOP;
+  END IF;
   PERFORM set_config('{OWN}', 'off', true);
 END $body$"""
 

@@ -392,6 +392,21 @@ def test_rows_of_a_table_that_becomes_captured_are_in_the_log(
     assert found[found.index(statement) + 1 :] == rows
 
 
+@pytest.mark.parametrize("in_one_transaction", [True, False])
+@pytest.mark.parametrize("again", [ATTACH, "alter table other.t set schema s"])
+def test_rows_that_a_table_got_while_it_was_no_partition_are_in_the_log(
+    source: Source, again: str, in_one_transaction: bool
+) -> None:
+    """A table of a schema that is not captured, which was a partition before."""
+    steps = [OTHER, PARTITIONED, ATTACH, "alter table p detach partition other.t"]
+    steps += ["insert into other.t values (3); delete from other.t where id = 1", again]
+    for statement in ["; ".join(steps)] if in_one_transaction else steps:
+        source.application.execute(statement)
+    found = texts(source.captured())
+    name = "other.t" if again == ATTACH else "s.t"
+    assert found[-4:] == [again, f"TRUNCATE TABLE ONLY {name}", "INSERT", "INSERT"]
+
+
 def test_rows_that_cannot_be_written_to_the_log_are_reported(source: Source) -> None:
     source.application.execute("create unlogged table t (); insert into t default values")
     source.application.execute("alter table t set logged")
