@@ -432,6 +432,7 @@ SHARED_CODES = {
     "GGS-00652": "a heartbeat shows a negative lag",
     "GGS-00655": "the table of heartbeat jobs is created",
     "GGS-00703": "Spark refuses a query",
+    "GGS-00745": "row security hides rows from the user",
     "GGS-00802": "a master key is missing or is another one",
     "GGS-00806": "a home was moved or copied",
     "GGS-00807": "not enough memory",

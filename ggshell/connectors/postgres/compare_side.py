@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres.compare_connection import CompareConnection
 from ggshell.connectors.postgres.compared_columns import ComparedColumn, PostgresColumns, postgres_columns
-from ggshell.connectors.postgres.describe import resolve, table_id
+from ggshell.connectors.postgres.describe import require_all_rows, resolve, table_id
 from ggshell.connectors.postgres.portable_side import portable_side
 from ggshell.connectors.postgres.repair import script
 from ggshell.connectors.postgres.session import execute
@@ -52,10 +52,11 @@ class PostgresComparison(NamedTuple):
         return own_tables(self.connection)
 
     def columns(self, table: TableName) -> PostgresColumns:
-        """The columns of a table, without generated ones."""
+        """The columns of a table, without generated ones. Raises DatabaseError if not all rows are visible."""
         relation = table_id(self.connection, table)
         if relation is None:
             raise NotFoundError(f"table {table} does not exist", code=NO_TABLE, hint="check schema, spelling and case")
+        require_all_rows(self.connection, table)
         columns = (ComparedColumn(*row) for row in execute(self.connection, _COLUMNS, [relation]))
         return PostgresColumns(tuple(column for column in columns if not column.is_generated))
 

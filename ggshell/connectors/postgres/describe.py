@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import NO_TABLE, NotFoundError
+from ggshell.errors import NO_TABLE, DatabaseError, NotFoundError
 from ggshell.record.definition import Column, column_number
 from ggshell.types import TableName, quote_table, split_name
 
@@ -91,6 +91,16 @@ def table_id(connection: psycopg.Connection[Any], table: TableName) -> int | Non
     """The OID of a table. None if it does not exist."""
     rows = execute(connection, "SELECT to_regclass(%s)::oid::bigint", [quote_table(table)])
     return rows[0][0] if rows[0][0] is None else int(rows[0][0])
+
+
+def require_all_rows(connection: psycopg.Connection[Any], table: TableName) -> None:
+    """Raise DatabaseError if row security may hide rows of a table from the user of the connection."""
+    if execute(connection, "SELECT row_security_active(%s::regclass)", [quote_table(table)])[0][0]:
+        raise DatabaseError(
+            f"row security applies to the user for {table}, so rows may be hidden",
+            code="GGS-00745",
+            hint="ALTER ROLE … BYPASSRLS, or use the alias of another user",
+        )
 
 
 class CatalogColumn(NamedTuple):

@@ -85,7 +85,7 @@ class TableCopy:
         """The wanted tables of some patterns, each once, with referenced tables before those that refer to them.
 
         The order is arbitrary among tables that refer to each other. Raises NotFoundError for a pattern that matches no
-        table.
+        table, and DatabaseError for a table whose rows are not all visible.
         """
         names: dict[TableName, None] = {}
         for pattern in patterns:
@@ -112,6 +112,7 @@ class TableCopy:
         relation = describe.table_id(self._connection, name)
         if relation is None:
             raise NotFoundError(f"table {name} does not exist", code=NO_TABLE)
+        describe.require_all_rows(self._connection, name)
         found = [
             each for each in describe.columns(self._connection, relation) if not each.generated
         ]  # the log does not contain generated columns

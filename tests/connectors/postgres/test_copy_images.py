@@ -11,6 +11,7 @@ from connectors.postgres.slot_reading import capturing, prepare
 from processes import until
 
 from ggshell.connectors.postgres.table_copy import TableCopy, images_of_copy
+from ggshell.errors import DatabaseError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.image import LONGEST_SHORT, decode_image
 from ggshell.types import TableName
@@ -123,6 +124,21 @@ def test_a_stop_within_a_table_leaves_its_transaction_without_an_end(north: str)
     copy.close()
     assert pieces[0].begins
     assert not any(piece.ends for piece in pieces)
+
+
+def test_a_table_with_rows_that_row_security_hides_is_refused(north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2)")
+        source.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY seen ON t USING (id < 2)")
+        source.execute("CREATE ROLE clerk LOGIN REPLICATION; GRANT SELECT ON t TO clerk")
+        try:
+            copy = TableCopy.open(f"{north} user=clerk", "LOAD1", _wait_readable)
+            assert copy is not None
+            with pytest.raises(DatabaseError, match=r"row security applies to the user for public\.t"):
+                copy.tables(["public.t"], lambda _: True, lambda _: ())
+            copy.close()
+        finally:
+            source.execute("DROP OWNED BY clerk; DROP ROLE clerk")
 
 
 def test_child_tables_come_after_their_parents(north: str) -> None:

@@ -77,6 +77,22 @@ def with_home(folder: Path, dsns: tuple[str, str]) -> None:
         CredentialStore(home).add(alias, dsn, "")
 
 
+@pytest.mark.parametrize("hidden", [0, 1])
+def test_a_table_with_rows_that_row_security_hides_is_not_compared(filled: tuple[str, str], hidden: int) -> None:
+    run(
+        filled[hidden],
+        "CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA shop TO clerk; GRANT SELECT ON ALL TABLES IN SCHEMA shop TO clerk",
+        "ALTER TABLE shop.orders ENABLE ROW LEVEL SECURITY; CREATE POLICY none ON shop.orders USING (false)",
+    )
+    try:
+        dsns = tuple(f"{dsn} user=clerk" if number == hidden else dsn for number, dsn in enumerate(filled))
+        found = compared((dsns[0], dsns[1]))
+        assert "row security applies to the user for shop.orders" in found["orders"].problem
+        assert {each.problem for name, each in found.items() if name != "orders"} == {""}
+    finally:
+        run(filled[hidden], "DROP OWNED BY clerk; DROP ROLE clerk")
+
+
 def spoil(dsn: str) -> None:
     run(
         dsn,
