@@ -18,7 +18,7 @@ from ggshell.connectors.postgres.held_snapshot import HeldSnapshot, ask, check, 
 from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.vectors import Bytes, ColumnStep, Encoded, Ints, encode_steps
 from ggshell.connectors.table_source import LoadTable, Wait, loaded_rows, parents_first
-from ggshell.errors import NO_TABLE, NotFoundError
+from ggshell.errors import NO_TABLE, DatabaseError, NotFoundError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.image import LONGEST_SHORT, encode_image
@@ -34,6 +34,17 @@ SELECT n.nspname, c.relname, c.reltuples, pg_relation_size(c.oid) / current_sett
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind = 'r' AND (c.oid = %(table)s OR c.oid IN (SELECT relid FROM pg_partition_tree(%(table)s) WHERE isleaf))"""
 _FACTS = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text, extract(epoch FROM transaction_timestamp()) * 1000000"
+_CHANGED = """
+WITH RECURSIVE former (oid) AS (
+  SELECT %(table)s::oid UNION
+  SELECT c.oid FROM former JOIN pg_inherits i ON i.inhparent = former.oid JOIN pg_class c ON c.oid = i.inhrelid
+   WHERE c.relispartition),
+present (oid) AS (SELECT %(table)s::oid UNION SELECT relid FROM pg_partition_tree(%(table)s::oid))
+SELECT EXISTS (
+  SELECT FROM former FULL JOIN present USING (oid) LEFT JOIN pg_class c USING (oid)
+   WHERE former.oid IS NULL OR present.oid IS NULL
+      OR c.relkind = 'r' AND c.relfilenode IS DISTINCT FROM pg_relation_filenode(c.oid))"""
+"""Whether a table has other partitions or files now than in the snapshot. Only the functions do not use the snapshot."""
 _REFERENCES = """
 SELECT n.nspname, c.relname, pn.nspname, p.relname
   FROM pg_constraint f
@@ -93,8 +104,26 @@ class TableCopy:
             if not found and not describe.unlogged(self._connection, pattern):
                 describe.resolve(self._connection, pattern)  # raises NotFoundError
             names.update(dict.fromkeys(found))
-        ordered = parents_first(names, self._parents())
-        return [self._table(name, keys(name)) for name in ordered if name in names and wanted(name)]
+        ordered = [each for each in parents_first(names, self._parents()) if each in names and wanted(each)]
+        self._lock(ordered)
+        return [self._table(name, keys(name)) for name in ordered]
+
+    def _lock(self, tables: Sequence[TableName]) -> None:
+        """Lock tables until the snapshot is released.
+
+        The rows of a table that is rewritten (ALTER TABLE … TYPE) are not visible in an earlier snapshot. Raises
+        DatabaseError if that has happened since this one.
+        """
+        if tables:
+            names = ", ".join(map(quote_table, tables))
+            execute(self._connection, f"LOCK TABLE {names} IN ACCESS SHARE MODE")
+        for table in tables:
+            values = {"table": describe.table_id(self._connection, table)}
+            if execute(self._connection, _CHANGED, values)[0][0]:
+                raise DatabaseError(
+                    f"table {table} was rewritten, or its partitions changed, after the snapshot was taken",
+                    hint="START the group again when the DDL has ended",
+                )
 
     def left_out(self, patterns: Sequence[str], wanted: Callable[[TableName], bool]) -> list[TableName]:
         """The UNLOGGED tables that patterns match. Later changes of them are not in the log."""

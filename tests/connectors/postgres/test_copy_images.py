@@ -141,6 +141,41 @@ def test_a_table_with_rows_that_row_security_hides_is_refused(north: str) -> Non
             source.execute("DROP OWNED BY clerk; DROP ROLE clerk")
 
 
+REWRITES = {
+    "type": "ALTER TABLE t ALTER v TYPE bigint",
+    "partition": "ALTER TABLE parts DETACH PARTITION first",
+    "type of a partition": "ALTER TABLE parts ALTER v TYPE bigint",
+}
+
+
+@pytest.mark.parametrize("statement", REWRITES.values(), ids=REWRITES)
+def test_a_table_that_is_rewritten_after_the_snapshot_is_refused(north: str, statement: str) -> None:
+    """Its rows are not visible in the snapshot any more."""
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1), (2)")
+        source.execute("CREATE TABLE parts (id int PRIMARY KEY, v int) PARTITION BY LIST (id)")
+        source.execute("CREATE TABLE first PARTITION OF parts FOR VALUES IN (1); INSERT INTO parts VALUES (1)")
+        copy = TableCopy.open(north, "LOAD1", _wait_readable)
+        assert copy is not None
+        source.execute(statement)
+        with pytest.raises(DatabaseError, match="after the snapshot was taken"):
+            copy.tables(["public.*"], lambda _: True, lambda _: ())
+        copy.close()
+
+
+def test_ddl_waits_until_a_load_has_read_the_tables(north: str) -> None:
+    with psycopg.connect(north, autocommit=True) as source:
+        source.execute("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1), (2)")
+        copy = TableCopy.open(north, "LOAD1", _wait_readable)
+        assert copy is not None
+        (table,) = copy.tables(["public.t"], lambda _: True, lambda _: ())
+        source.execute("SET lock_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            source.execute("ALTER TABLE t ALTER v TYPE bigint")
+        assert sum(len(batch) for batch in copy.read(1, table)) == 2
+        copy.close()
+
+
 def test_child_tables_come_after_their_parents(north: str) -> None:
     with psycopg.connect(north, autocommit=True) as source:
         source.execute("CREATE TABLE z (id int PRIMARY KEY)")
