@@ -7,6 +7,7 @@ one whose replica identity contains a generated column that the publication leav
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ggshell.connectors.postgres.session import execute
@@ -81,6 +82,15 @@ class Member(NamedTuple):
         return ""
 
 
+    def lacks_of(self, root: Member) -> str:
+        """The reason why this partition logs less of an old row than its root is said to log; empty if it does not."""
+        missing = [name for name in root.logged if name not in self.logged]
+        if not missing:
+            return ""
+        what = "is not FULL" if root.identity == "full" else f"does not contain {', '.join(missing)}"
+        return f"its replica identity {what}, unlike that of {root.table}"
+
+
 class WantedIdentity(NamedTuple):
     """The request of ADD TRANDATA: whole rows, or the columns that identify a row (KEYCOLS)."""
 
@@ -121,6 +131,27 @@ def choose(member: Member, wanted: WantedIdentity, version: int) -> Choice:
             raise _refusal(member, wanted)
         choice = _choice_of(min(plain, key=lambda item: (not item.primary, item.name))) or full
     return choice
+
+
+def choose_all(members: Sequence[Member], wanted: WantedIdentity, version: int) -> list[Choice]:
+    """Choose the replica identities of a table and its partitions. Raises DatabaseError as ``choose``.
+
+    The log describes the rows of partitions by the identity of the root. So the identity of each partition must contain it.
+    """
+    root, *partitions = members
+    choice = choose(root, wanted, version)
+    named = (item for item in root.indexes if item.name == choice.index_name)
+    index = root.primary if choice.identity == "default" else next(named, None)
+    needed = index.columns if index is not None else ()
+    return [choice, *(_choose_part(part, needed, version) for part in partitions)]
+
+
+def _choose_part(part: Member, needed: tuple[str, ...], version: int) -> Choice:
+    """``needed``: the columns that the root logs of an old row; empty for all of them."""
+    if needed and set(needed) <= set(part.logged) and not part.lacks(version):
+        index = part.identity_index
+        return Choice(part.identity, index.name if index is not None and part.identity == "index" else "")
+    return choose(part, WantedIdentity(not needed, needed), version)
 
 
 def _choice_of(index: UniqueIndex | None) -> Choice | None:

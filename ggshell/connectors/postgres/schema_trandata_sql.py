@@ -51,10 +51,18 @@ DECLARE
   present "char" := (SELECT relreplident FROM pg_class WHERE oid = part);
   generates boolean;
   checked boolean := current_setting('server_version_num')::int >= 180000;
+  needed name[];  -- of a partition: the columns in the identity of its root, which the log describes its rows by
   good name[];  -- indexes that may be the identity, the primary key first
   chosen name;
 BEGIN
-  IF present = 'd' AND NOT whole AND {KEYED.format("part")} THEN
+  IF (SELECT relispartition FROM pg_class WHERE oid = part) THEN
+    needed := (SELECT array_agg(a.attname)
+                 FROM pg_class c JOIN pg_index x ON x.indrelid = c.oid
+                  AND CASE c.relreplident WHEN 'd' THEN x.indisprimary ELSE x.indisreplident END
+                 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY ((x.indkey::int2[])[0:x.indnkeyatts - 1])
+                WHERE c.oid = pg_partition_root(part) AND c.relreplident IN ('d', 'i'));
+  END IF;
+  IF present = 'd' AND NOT whole AND needed IS NULL AND {KEYED.format("part")} THEN
     RETURN true;  -- the usual case
   END IF;
   generates := EXISTS (SELECT FROM pg_attribute WHERE attrelid = part AND attnum > 0 AND NOT attisdropped
@@ -66,6 +74,9 @@ BEGIN
        AND NOT EXISTS (SELECT FROM unnest(x.indkey::int2[]) WITH ORDINALITY k (number, place)
                          JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.number
                         WHERE k.place <= x.indnkeyatts AND (NOT a.attnotnull OR a.attgenerated <> ''))
+       AND (needed IS NULL OR needed <@ ARRAY(
+             SELECT a.attname FROM pg_attribute a
+              WHERE a.attrelid = part AND a.attnum = ANY ((x.indkey::int2[])[0:x.indnkeyatts - 1])))
      ORDER BY NOT x.indisprimary, i.relname);
   IF present = 'f' AND NOT (generates AND checked) THEN
     RETURN true;
@@ -84,7 +95,7 @@ BEGIN
    WHERE x.indrelid = part AND x.indisprimary AND i.relname = ANY (good);
   IF chosen IS NOT NULL THEN
     EXECUTE format('ALTER TABLE %s REPLICA IDENTITY DEFAULT', part::regclass);
-  ELSIF NOT (generates AND checked) THEN
+  ELSIF NOT (generates AND checked) AND (needed IS NULL OR good[1] IS NULL) THEN
     EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', part::regclass);
   ELSIF good[1] IS NOT NULL THEN
     EXECUTE format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', part::regclass, good[1]);
@@ -173,7 +184,7 @@ BEGIN
       ELSE
         attaches := tg_tag = 'ALTER TABLE' AND EXISTS (
           SELECT FROM pg_partition_tree(top) t JOIN pg_inherits i ON i.inhrelid = t.relid WHERE age(i.xmin) <= 0);
-        FOR part IN SELECT top UNION SELECT relid FROM pg_partition_tree(top) LOOP
+        FOR part IN SELECT relid FROM pg_partition_tree(top) ORDER BY level LOOP
           fits := {FIT}(part, coalesce(root.all_columns, false)
                         OR part <> top AND (SELECT relreplident = 'f' FROM pg_class WHERE oid = top)) AND fits;
           is_new := attaches AND part <> top AND EXISTS (

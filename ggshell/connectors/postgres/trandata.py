@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ggshell.connectors.postgres import lock_waits, partition_truncates, schema_trandata_sql
-from ggshell.connectors.postgres.identity import Choice, Member, WantedIdentity, choose, members
+from ggshell.connectors.postgres.identity import Choice, Member, WantedIdentity, choose_all, members
 from ggshell.connectors.postgres.session import execute
 from ggshell.connectors.postgres.slot import PUBLICATION, ensure_publication
 from ggshell.connectors.postgres.table_changes import Statement, TableChange, carry_out
@@ -158,7 +158,7 @@ def _state(parts: list[Member], is_published: bool, version: int, *, covered: bo
     table, *partitions = parts
     lacks = table.lacks(version)
     for part in partitions:
-        why = part.lacks(version)
+        why = part.lacks(version) or part.lacks_of(table)
         if why and not lacks:
             lacks = f"for its partition {part.table}, {why}"
     leaves = [part for part in partitions if part.kind == "r"]
@@ -207,7 +207,7 @@ def add_all(
 
     def statements(parts: list[Member]) -> list[Statement]:
         table = parts[0].table
-        chosen = [(part, choose(part, wanted, version)) for part in parts]
+        chosen = zip(parts, choose_all(parts, wanted, version), strict=True)
         found = [each for part, choice in chosen for each in _set_identity(part, choice)]
         if not here.has(table):
             found.append(Statement(table, f"ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY {quote_table(table)}"))

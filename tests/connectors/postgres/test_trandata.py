@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+from slot_reading import capturing, collect, end_of, prepare, values
 
 from ggshell.clock import SystemClock
 from ggshell.connectors.postgres import describe, session, trandata
@@ -143,6 +145,35 @@ def test_a_partition_created_later_accepts_updates_and_its_truncate_is_captured(
     trandata.delete(source, table("root"))
     assert source.execute("SELECT count(*) FROM pg_event_trigger").fetchone() == (0,)
     source.execute("DROP OWNED BY application CASCADE")
+
+
+IDENTITIES = {
+    "of the root": "ALTER TABLE s.root REPLICA IDENTITY USING INDEX root_a_id_key",
+    "of a partition": "CREATE UNIQUE INDEX own ON s.low (b); ALTER TABLE s.low REPLICA IDENTITY USING INDEX own",
+    "full": "ALTER TABLE s.root REPLICA IDENTITY FULL",
+}
+
+
+@pytest.mark.parametrize("identity", IDENTITIES.values(), ids=IDENTITIES)
+def test_every_partition_logs_what_identifies_rows_of_the_root(
+    source: psycopg.Connection, north: str, tmp_path: Path, identity: str
+) -> None:
+    """The log describes the old rows of partitions by the replica identity of the root."""
+    columns = "id int PRIMARY KEY, a int NOT NULL, b int NOT NULL, UNIQUE (a, id)"
+    source.execute(f"CREATE TABLE s.root ({columns}) PARTITION BY RANGE (id)")
+    source.execute("CREATE TABLE s.low PARTITION OF s.root FOR VALUES FROM (0) TO (10)")
+    source.execute(identity)
+    assert "s.low" in trandata.info(source, table("root")).lacks
+    start = prepare(north, "s.root")
+    source.execute("CREATE TABLE s.middle PARTITION OF s.root FOR VALUES FROM (10) TO (20)")
+    source.execute(f"CREATE TABLE s.high ({columns})")
+    source.execute("ALTER TABLE s.root ATTACH PARTITION s.high FOR VALUES FROM (20) TO (30)")
+    assert trandata.info(source, table("root")).lacks == ""
+    source.execute("INSERT INTO s.root VALUES (1, 1, 1), (11, 11, 11), (21, 21, 21)")
+    source.execute("DELETE FROM s.root")
+    with capturing(north, start, tmp_path) as capture:
+        rows = collect(capture, end_of(north))[3:]
+    assert [{value for _, value in values(row)} for row in rows] == [{b"1"}, {b"11"}, {b"21"}]
 
 
 @pytest.mark.parametrize(
