@@ -163,7 +163,7 @@ class PostgresMoveSide:
 
     def sequences(self, schemas: Sequence[str]) -> list[SequenceValue]:
         chosen = frozenset(schemas)
-        return sequence_values.read(self._connection, lambda name: name.owner in chosen)
+        return sequence_values.read_all(self._connection, lambda name: name.owner in chosen)
 
     def set_sequences(self, values: Iterable[SequenceValue]) -> None:
         wanted = [(quote_table(value.name), value.last, value.called) for value in values]

@@ -40,6 +40,7 @@ class SequenceWatch:
         self._exact: dict[TableName, tuple[int, bool]] = {}
         self._next = 0.0
         self._reported = ""
+        self._unreadable: set[TableName] = set()
 
     def begin(self, connection: Any) -> None:
         """Prepare to read. Raises DatabaseError if the user may not read the secret of FLUSH SEQUENCE."""
@@ -80,11 +81,21 @@ class SequenceWatch:
             execute(connection, f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
             found = sequence_values.read(connection, self._takes)
         # What nobody has drawn is a start value, or what a Replicat has set ahead (``sequence_steps``).
-        values = [self._with_growth(value) for value in found if value.called]
+        values = [self._with_growth(value) for value in found.values if value.called]
         changed = [value for value in values if not self._is_known(value)]
         if changed:
             sequence_values.write(connection, self._secret, changed)
         self._written = {value.name: value for value in values}
+        self._report_unreadable({*found.unreadable})
+
+    def _report_unreadable(self, names: set[TableName]) -> None:
+        """Report once each sequence that the user may not read."""
+        for name in sorted(names - self._unreadable):
+            text = f"The values of sequence {name} are not captured: the user may not read it"
+            self._report_event(
+                Severity.WARNING, "GGS-00598", f"{text}. GRANT SELECT ON SEQUENCE {name}, and USAGE on its schema."
+            )
+        self._unreadable = names
 
     def _is_known(self, value: SequenceValue) -> bool:
         known = self._written.get(value.name)
