@@ -167,6 +167,29 @@ def test_new_tables_are_detected_while_capture_runs(north: str) -> None:
             watch.begin(connection)
 
 
+def test_an_unlogged_partition_is_reported(north: str) -> None:
+    messages: list[str] = []
+
+    def collect(_: Severity, code: str, text: str) -> None:
+        messages.append(f"{code} {text}")
+
+    with session.connect(north) as connection:
+        connection.execute("CREATE SCHEMA s CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+        trandata.add(connection, TableName("s", "t"))
+        watch = TableWatch(["s.t"], TableFilter(["s.t"]), collect, ManualClock())
+        watch.begin(connection)
+        assert not messages
+        connection.execute("CREATE UNLOGGED TABLE s.low PARTITION OF s.t FOR VALUES FROM (0) TO (10)")
+        watch.check(connection)
+        watch.check(connection)
+        text = "it is UNLOGGED, so its changes are not in the log"
+        assert messages == [f"GGS-00533 Partition s.low is not captured: {text}."]
+        assert watch.shown == {"s.low": text}
+        connection.execute("ALTER TABLE s.low SET LOGGED")
+        watch.check(connection)
+        assert watch.shown == {}
+
+
 def test_partitions_whose_truncate_is_not_captured_are_reported(north: str) -> None:
     messages: list[str] = []
 

@@ -38,8 +38,8 @@ class UniqueIndex(NamedTuple):
 class Member(NamedTuple):
     """A table, or one of its partitions, with the facts that determine its replica identity.
 
-    ``noted`` means that its triggers write its own TRUNCATE to the log, in every session. ``triggers``: those of them that
-    exist.
+    ``noted`` means that its triggers write its own TRUNCATE to the log, in every session. ``in_log``: it is
+    not UNLOGGED. ``triggers``: those of its triggers that exist.
     """
 
     relation: int
@@ -51,6 +51,7 @@ class Member(NamedTuple):
     kind: str = "r"
     partition: bool = False
     noted: bool = False
+    in_log: bool = True
     triggers: tuple[str, ...] = ()
 
     @property
@@ -80,7 +81,6 @@ class Member(NamedTuple):
         if generated and (self.identity != "full" or version >= TYPE_CHECKED_SINCE):
             return f"its replica identity contains the generated column {', '.join(generated)}, which is not published"
         return ""
-
 
     def lacks_of(self, root: Member) -> str:
         """The reason why this partition logs less of an old row than its root is said to log; empty if it does not."""
@@ -201,6 +201,7 @@ SELECT m.root::bigint, m.member::bigint, n.nspname, c.relname, c.relreplident::t
        c.relkind::text, c.relispartition,
        EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = m.member AND t.tgenabled = 'A'
                 AND t.tgname IN ('ggshell_truncate', 'ggshell_truncate_ends')),
+       c.relpersistence = 'p',
        ARRAY(SELECT t.tgname::text FROM pg_trigger t WHERE t.tgrelid = m.member
               AND t.tgname IN ('ggshell_truncate', 'ggshell_truncate_begins', 'ggshell_truncate_ends'))
   FROM members m JOIN pg_class c ON c.oid = m.member JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -215,7 +216,9 @@ def members(connection: Any, tables: list[TableName]) -> dict[TableName, list[Me
     found: dict[int, list[Member]] = {}
     for root, relation, owner, name, identity, columns, generated, indexes, *facts, triggers in rows:
         known = tuple(UniqueIndex(item[0], tuple(item[1]), *item[2:]) for item in indexes)
-        described = TableName(owner, name), IDENTITIES[identity], tuple(columns), tuple(generated), known
-        member = Member(relation, *described, *facts, tuple(triggers))
+        member = Member(
+            relation, TableName(owner, name), IDENTITIES[identity], tuple(columns), tuple(generated), known, *facts
+        )
+        member = member._replace(triggers=tuple(triggers))
         found.setdefault(root, []).append(member)
     return {parts[0].table: parts for parts in found.values()}

@@ -57,12 +57,13 @@ class TableWatch(TableObserver):
         self._next = self._soonest = 0.0
         self._left_out: set[TableName] = set()
         self._partitions: Mapping[str, str] = {}
+        self._unlogged: Mapping[str, str] = {}
         self.missed: Mapping[str, str] = {}
 
     @property
     def shown(self) -> dict[str, str]:
-        """What is not captured, for INFO EXTRACT, DETAIL and STATS: tables, and the TRUNCATE of single partitions."""
-        return {**self._partitions, **self.missed}
+        """What is not captured, for INFO EXTRACT, DETAIL and STATS: tables, partitions, and TRUNCATE of a single one."""
+        return {**self._partitions, **self._unlogged, **self.missed}
 
     def described(self, table: TableName, *, wanted: bool) -> None:
         """Schedule a check soon, because the table may be a new partition whose TRUNCATE is not captured."""
@@ -116,6 +117,7 @@ class TableWatch(TableObserver):
         self._report(missed, {state.table for state in found.values() if state.enabled})
         self._report_later(found.values())
         self._report_generated(found.values())
+        self._report_unlogged(found.values())
         if self._truncates:
             self._report_partitions(found.values())
         now = self._clock.steady()
@@ -193,6 +195,12 @@ class TableWatch(TableObserver):
             if state.enabled and state.note and state.note not in self._noted:
                 self._noted.add(state.note)
                 self._report_event(Severity.INFO, "GGS-00422", state.note)
+
+    def _report_unlogged(self, found: Iterable[trandata.Trandata]) -> None:
+        """Report each partition whose rows are not in the log."""
+        before, self._unlogged = self._unlogged, {str(name): UNLOGGED for state in found for name in state.unlogged}
+        for name in self._unlogged.keys() - before.keys():
+            self._report_event(Severity.WARNING, "GGS-00533", f"Partition {name} is not captured: {UNLOGGED}.")
 
     def _report_partitions(self, found: Iterable[trandata.Trandata]) -> None:
         """Report once the partitions for which TRUNCATE of a single one cannot be captured; keep them for ``shown``."""

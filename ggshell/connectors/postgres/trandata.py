@@ -67,7 +67,7 @@ class Trandata(NamedTuple):
     ``before`` and ``identity`` are its replica identity before and now, ``key`` the columns that identify a row.
     ``lacks`` is the reason why changes of its rows cannot be captured (empty when they can). ``unnoted`` are the
     partitions whose own TRUNCATE is not in the log, and ``later`` is what happens to partitions created later.
-    ``generated`` are the generated columns, which are not published.
+    ``generated`` are the generated columns, which are not published, and ``unlogged`` the UNLOGGED partitions.
     """
 
     table: TableName
@@ -80,6 +80,7 @@ class Trandata(NamedTuple):
     partitions: tuple[TableName, ...] = ()
     later: Later = Later.COVERED
     generated: tuple[str, ...] = ()
+    unlogged: tuple[TableName, ...] = ()
 
     @property
     def enabled(self) -> bool:
@@ -168,6 +169,7 @@ def _state(parts: list[Member], is_published: bool, version: int, *, covered: bo
     return Trandata(
         *(table.table, table.identity, table.identity, table.logged, is_published),
         *(lacks, unnoted, names, later, table.generated),
+        tuple(part.table for part in leaves if not part.in_log),
     )
 
 
