@@ -17,7 +17,7 @@ from ggshell.connectors.postgres.sequence_steps import sequence_step
 from ggshell.connectors.postgres.shapes import TableShape, changed
 from ggshell.connectors.postgres.statements import Operation, PostgresStatements
 from ggshell.errors import ApplyError
-from ggshell.pipeline.apply.target import TableMapping, TargetTable
+from ggshell.pipeline.apply.target import Refusal, TableMapping, TargetTable
 from ggshell.record.change import ChangeBatch
 from ggshell.record.fields import LONG_IMAGE, Field, after_images, split_image, values_of, walk
 from ggshell.record.image import split_key_update
@@ -80,6 +80,16 @@ def _truncate_name(target: TargetTable, quoted: str) -> str:
     return quoted if target.partitioned else f"ONLY {quoted}"
 
 
+def _emptied_check(target: TargetTable, quoted: str) -> ApplyStep:
+    """The step that fails if rows of an emptied table remain in inheritance children, where a trigger has stored them.
+
+    TRUNCATE cannot tell them from rows that the source has in children of its own.
+    """
+    text = f"after TRUNCATE of {target.name}, tables that inherit from it still have rows, which its trigger may have stored"
+    refusal = Refusal(text, hint="if these rows are those of the source's table, remove them in the target")
+    return ApplyStep(f"SELECT 1 / (NOT EXISTS (SELECT FROM {quoted}))::int", on_failure=refusal)
+
+
 class StepMaker:
     """Builds steps, for one target transaction at a time, and caches the statements of each mapping."""
 
@@ -110,17 +120,20 @@ class StepMaker:
         twice with different results: statements that are already prepared may use the older description.
         """
         result: list[ApplyStep] = []
-        truncated: dict[str, None] = {}
+        truncated: dict[str, ApplyStep | None] = {}
         images = _Images(batch, first, last)
         for low, high in _runs(batch, first, last):
             mapping = mappings.get(int(batch.table[low]))
             io_type = int(batch.io_type[low])
             if io_type == IoType.PURGE_DATA:
                 if mapping is not None:
-                    truncated[_truncate_name(mapping.target, self._statements_of(mapping).table)] = None
+                    target, quoted = mapping.target, self._statements_of(mapping).table
+                    check = _emptied_check(target, quoted) if target.routed and not target.partitioned else None
+                    truncated[_truncate_name(target, quoted)] = check
                 if truncated and not (high < last and batch.io_type[high] == IoType.PURGE_DATA):
                     # Tables emptied by one statement may refer to each other, so one statement empties them here.
                     result.append(ApplyStep(f"TRUNCATE {', '.join(truncated)}"))
+                    result += filter(None, truncated.values())
                     truncated = {}
                 continue
             if mapping is not None and io_type == IoType.SEQUENCE_OP:

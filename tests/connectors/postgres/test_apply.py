@@ -20,6 +20,7 @@ from pipeline.apply.hand_made import (
     key_update,
     placed,
     trail,
+    truncate,
     update,
 )
 
@@ -29,6 +30,7 @@ from ggshell.connectors.postgres.checkpoint_sql import PostgresCheckpointTables
 from ggshell.errors import ApplyError, ConflictError, ConnectionLostError, GgsError, NotFoundError
 from ggshell.pipeline.apply.checkpoint_table import group_key
 from ggshell.pipeline.apply.counters import OperationCounters
+from ggshell.pipeline.apply.delivery import Delivery
 from ggshell.pipeline.apply.discard import DiscardFile
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.operation import IoType
@@ -83,6 +85,35 @@ def test_guarantee_1_transactions_with_the_same_csn_are_distinguished_by_xid(rep
     restarted.flush()
     assert identities(replicats) == [1, 2, 3]
     assert query(replicats.dsn, "SELECT log_cmplt_xids FROM ggs_checkpoint") == [("1,2,3",)]
+
+
+ROUTED = """
+CREATE TABLE part () INHERITS (t);
+CREATE FUNCTION route () RETURNS trigger LANGUAGE plpgsql AS
+ $$ BEGIN INSERT INTO part SELECT new.*; RETURN NULL; END $$;
+CREATE TRIGGER route BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION route ()"""
+
+
+def test_a_truncate_that_leaves_rows_where_a_trigger_has_stored_them_is_refused(replicats: Replicats) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute(ROUTED)
+    delivery = replicats.start()
+    for batch in trail([Tx(1, [insert(1), insert(2), update(2, "y")])]):
+        delivery.feed(batch)
+    delivery.flush()
+    assert content(replicats) == {1: "x", 2: "y"}
+    with pytest.raises(ApplyError, match="tables that inherit from it still have rows"):
+        _feed_all(replicats.start(), [Tx(1, [insert(1), insert(2), update(2, "y")]), Tx(2, [truncate()])])
+    with session.connect(replicats.dsn) as connection:
+        connection.execute("TRUNCATE part")
+    _feed_all(replicats.start(), [Tx(1, [insert(1), insert(2), update(2, "y")]), Tx(2, [truncate()])])
+    assert content(replicats) == {}
+
+
+def _feed_all(delivery: Delivery, transactions: list[Tx]) -> None:
+    for batch in trail(transactions):
+        delivery.feed(batch)
+    delivery.flush()
 
 
 def test_guarantee_2_a_group_ends_only_after_a_transaction(replicats: Replicats) -> None:
