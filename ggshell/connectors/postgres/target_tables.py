@@ -54,7 +54,8 @@ SELECT i.indisprimary AND i.indimmediate, array_agg(a.attname::text ORDER BY k.p
  ORDER BY i.indisprimary DESC, i.indexrelid"""
 
 _FACTS = """
-SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oid),
+SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oid)
+       AND NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = c.oid AND w.ev_type = '3' AND w.ev_enabled <> 'D'),
        ARRAY(WITH RECURSIVE up (parent) AS (
                SELECT confrelid FROM pg_constraint WHERE conrelid = c.oid AND contype = 'f' AND confdeltype = 'c'
                 UNION

@@ -116,6 +116,15 @@ def _feed_all(delivery: Delivery, transactions: list[Tx]) -> None:
     delivery.flush()
 
 
+@pytest.mark.parametrize("rows", [1, 100])
+def test_a_rule_of_the_target_applies_to_many_rows_as_to_one(replicats: Replicats, rows: int) -> None:
+    with session.connect(replicats.dsn) as connection:
+        connection.execute("CREATE TABLE noted (id int)")
+        connection.execute("CREATE RULE note AS ON INSERT TO t DO ALSO INSERT INTO noted VALUES (new.id)")
+    _feed_all(replicats.start(), [Tx(1, [insert(number) for number in range(rows)])])
+    assert query(replicats.dsn, "SELECT count(*) FROM noted") == [(rows,)]
+
+
 def test_guarantee_2_a_group_ends_only_after_a_transaction(replicats: Replicats) -> None:
     replicat = replicats.start(group=2)
     batches = trail([Tx(1, [insert(n) for n in range(5)]), Tx(2, [insert(9)])], rows_a_batch=3)
