@@ -80,7 +80,8 @@ class Program:
         if rows.io_type in self.ignored or (self.history and rows.io_type == IoType.PURGE_DATA):
             return ProgramResult(rows.numbers[:0], rows.io_type, None)
         if rows.io_type == IoType.PURGE_DATA:
-            return ProgramResult(rows.numbers, rows.io_type, None)
+            places, _ = self.conditions.passing(rows)
+            return ProgramResult(rows.numbers[places], rows.io_type, None)
         raised: list[tuple[int, int]] = []
         if self.queries is not None:
             self.queries.run(rows, before_filter=True)
