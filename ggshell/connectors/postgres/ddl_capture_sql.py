@@ -52,7 +52,7 @@ BEGIN
     RETURN;
   END IF;
   IF tg_event OPERATOR(pg_catalog.=) 'sql_drop' AND NOT pg_catalog.starts_with(tg_tag, 'DROP ') THEN
-    RETURN;  -- ALTER TABLE … DROP COLUMN: its end follows
+    RETURN;  -- DROP COLUMN of ALTER TABLE: its end follows
   END IF;
   PERFORM {WRITE} (tg_event, tg_tag, current_user, pg_catalog.jsonb_build_object({_READ}));
 END $body$"""
@@ -63,8 +63,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body
 DECLARE
   body text := (content || jsonb_build_object('xid', (pg_current_xact_id()::text::numeric % 4294967296)::bigint))::text;
 BEGIN
-  PERFORM pg_logical_emit_message(true, '{PREFIX}',
-    encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body);
+  -- As bytes: the server does not convert the text of a message from the encoding of the database.
+  PERFORM pg_logical_emit_message(true, '{PREFIX}', convert_to(
+    encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body, 'UTF8'));
 END $body$"""
 
 CREATE_DESCRIBE: Final = f"""

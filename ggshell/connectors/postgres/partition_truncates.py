@@ -49,8 +49,9 @@ BEGIN
                                          AND x.indimmediate AND a.attnum = ANY (x.indkey))) ORDER BY a.attnum)
           FROM pg_attribute a
          WHERE a.attrelid = tg_relid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''))::text;
-    PERFORM pg_logical_emit_message(true, '{PREFIX}',
-      encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body);
+    -- As bytes: the server does not convert the text of a message from the encoding of the database.
+    PERFORM pg_logical_emit_message(true, '{PREFIX}', convert_to(
+      encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body, 'UTF8'));
   END IF;
   RETURN NULL;
 END $body$"""

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import psycopg
 import pytest
 from batches import read_rows
+from processes import until
 from psycopg.conninfo import make_conninfo
 from slot_reading import capturing, end_of
 
 from ggshell.connectors.postgres import ddl_capture_sql, session, slot
 from ggshell.connectors.postgres.ddl_watch import DdlWatch
 from ggshell.connectors.postgres.table_logging import PostgresTableLogging
+from ggshell.connectors.postgres.truncate_watch import TruncateWatch
 from ggshell.errors import DatabaseError
 from ggshell.home.events import Severity
 from ggshell.record.ddl import DdlStatement, decode_ddl
@@ -202,6 +204,36 @@ def test_a_large_transaction_that_is_streamed_keeps_its_statements(source: Sourc
     assert found[:2] == [ORDERS, "create table b (a text)"]
     assert found[-3:] == ["alter table b add c int", "drop table orders", "INSERT"]
     assert len(found) == 80_005
+
+
+def test_statements_are_captured_in_a_database_with_another_encoding(north: str, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def tell(severity: Severity, code: str, text: str) -> None:
+        told.append(f"{code} {text}")
+
+    name = f"latin_{psycopg.conninfo.conninfo_to_dict(north)['dbname']}"
+    dsn = make_conninfo(north, dbname=name)
+    with psycopg.connect(north, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+        try:
+            with session.connect(dsn) as owner, psycopg.connect(dsn, autocommit=True) as application:
+                owner.execute("CREATE SCHEMA s")
+                PostgresTableLogging(owner).add_schema("s", all_columns=False)
+                start = slot.register(owner, "ext1")
+                application.execute('create table s."Größe" (id int primary key) partition by range (id)')
+                application.execute('create table s."für" partition of s."Größe" default')
+                application.execute('truncate s."für"')
+                truncates = TruncateWatch(tell)
+                ddl = DdlWatch(lambda found: found, tell)
+                with capturing(dsn, start, tmp_path, ddl=ddl, truncates=truncates) as capture:
+                    found = texts(list(_found(capture, end_of(dsn))))
+                active = "SELECT count(*) FROM pg_replication_slots WHERE active AND database = current_database()"
+                until("the slot is free", lambda: owner.execute(active).fetchall() == [(0,)])
+                slot.unregister(owner, "ext1")
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    assert (found[0][:22], found[-1], told) == ('create table s."Größe"', "PURGE_DATA", [])
 
 
 def test_a_forged_message_is_ignored_and_reported(source: Source) -> None:
