@@ -20,14 +20,17 @@ _PRIVATE: Final = (
 )
 """The tables there that no statement may name either."""
 _COLUMNS = """
+WITH RECURSIVE family (member) AS (  -- pg_partition_tree would wait for the locks of DDL
+  SELECT %(relation)s::oid UNION
+  SELECT c.oid FROM family JOIN pg_inherits i ON i.inhparent = member JOIN pg_class c ON c.oid = i.inhrelid
+   WHERE c.relispartition)
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.atttypid::bigint, NOT a.attnotnull,
        coalesce(a.attnum = ANY ((pk.indkey::int2[])[0:pk.indnkeyatts - 1]), false), a.attidentity::text, a.attgenerated::text,
        a.attnum::int, missing.value, a.attrelid::bigint
   FROM pg_attribute a
   LEFT JOIN (SELECT DISTINCT ON (attname) attname, (attmissingval::text::text[])[1] AS value
                FROM pg_attribute
-              WHERE atthasmissing AND attrelid IN (SELECT %(relation)s::oid
-                                                   UNION ALL SELECT relid FROM pg_partition_tree(%(relation)s::oid))
+              WHERE atthasmissing AND attrelid IN (SELECT member FROM family)
               ORDER BY attname, attrelid) missing USING (attname)
   LEFT JOIN pg_index pk ON pk.indrelid = a.attrelid AND pk.indisprimary AND pk.indimmediate
  WHERE a.attrelid = %(relation)s AND a.attnum > 0 AND NOT a.attisdropped

@@ -62,6 +62,12 @@ READY_MESSAGES = 4000
 """When this many messages of an open transaction have been collected, they are encoded for the trail in advance."""
 SMALL_BYTES = 4096
 """Outside a stream, a read of fewer bytes has emptied the socket. Reading again would only add latency."""
+_WITHOUT_LIMITS = (
+    "SET statement_timeout = 0",
+    "SET lock_timeout = 0",
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+)
+"""For the connection that reads the catalog: the role and the database can have other defaults."""
 _OWN_MESSAGES = (ddl_capture_sql.PREFIX, sequence_values.PREFIX, partition_truncates.PREFIX)
 
 
@@ -511,6 +517,8 @@ def _checked(conninfo: str, start: SlotStart, truncates: TruncateWatch) -> tuple
     """Connect, check the slot and prepare to read the messages of truncated partitions. Raises as ``PostgresLog.open``."""
     control = session.connect(conninfo, program="ggshell extract")
     try:
+        for setting in _WITHOUT_LIMITS:
+            session.execute(control, setting)
         status = check_slot(control, start.slot, start.durable)
         truncates.begin(control)
     except GgsError:

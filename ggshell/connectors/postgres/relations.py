@@ -11,7 +11,6 @@ from ggshell.connectors.postgres.describe import CatalogColumn
 from ggshell.connectors.postgres.partition_truncates import Noted, root_of
 from ggshell.connectors.postgres.rows import RelationTable
 from ggshell.connectors.postgres.session import execute
-from ggshell.errors import DatabaseError, GgsError
 from ggshell.record.definition import Column, TableDefinition
 from ggshell.record.image_rules import DEFAULT_IMAGES, ImageRules
 from ggshell.types import TableName
@@ -52,7 +51,7 @@ class Relations:
     keep their meaning. The catalog is queried once per Relation message, on a separate connection. It may be ahead of
     the log, so the message determines the columns, and the catalog only adds type names and the primary key. ``keys``
     returns the KEYCOLS of a table by name, empty if the table's own key identifies rows. ``images`` returns which
-    images are written for its rows.
+    images are written for its rows. If the catalog does not answer, reading ends: without it, a table would lose its key.
     """
 
     def __init__(
@@ -109,10 +108,7 @@ class Relations:
 
     def root_of(self, noted: Noted) -> TableName | None:
         """The root of a partition that a message names. None if neither the message nor the catalog has it."""
-        try:
-            return noted.root or root_of(self._connection, noted.relation)
-        except DatabaseError:
-            return None
+        return noted.root or root_of(self._connection, noted.relation)
 
     def committed(self, xid: int) -> None:
         """A transaction has committed. Tables that it created, and their primary keys, are in the catalog now."""
@@ -129,11 +125,8 @@ class Relations:
 
     def _shape(self, relation: pgoutput.Relation) -> RelationTable:
         name = TableName(relation.owner, relation.name)
-        try:
-            found = describe.columns(self._connection, relation.relation)
-        except GgsError:
-            found = []
-        facts = aligned(relation.columns, found, lambda: self._dropped(relation.relation))
+        found = describe.columns(self._connection, relation.relation)
+        facts = aligned(relation.columns, found, lambda: describe.recently_dropped(self._connection, relation.relation))
         columns = [self._column(*pair) for pair in zip(relation.columns, facts, strict=True)]
         primary = [index for index, each in enumerate(facts) if each is not None and each.in_key]
         if len(primary) < sum(each.in_key for each in found):
@@ -145,12 +138,6 @@ class Relations:
         if chosen:
             key = tuple(index for index, column in enumerate(relation.columns) if column.name in chosen)
         return RelationTable(TableDefinition(name, tuple(columns), key), self._wanted(name), self._images(name))
-
-    def _dropped(self, relation: int) -> list[int]:
-        try:
-            return describe.recently_dropped(self._connection, relation)
-        except GgsError:
-            return []
 
     def _column(self, column: pgoutput.RelationColumn, facts: CatalogColumn | None) -> Column:
         """A column as it was at its place in the log. ``facts``: the same one in the catalog, if it is still there."""
@@ -166,9 +153,5 @@ class Relations:
 
         Used for a table that is not in the catalog yet, was dropped, or has changed since.
         """
-        try:
-            rows = execute(self._connection, "SELECT format_type(%s, %s)", [column.type_id, column.modifier])
-        except GgsError:
-            rows = []
-        name = rows[0][0] if rows else _UNKNOWN
+        ((name,),) = execute(self._connection, "SELECT format_type(%s, %s)", [column.type_id, column.modifier])
         return f"oid:{column.type_id}" if name in (None, _UNKNOWN) else str(name)

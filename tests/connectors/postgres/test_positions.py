@@ -9,8 +9,10 @@ import psycopg
 import pytest
 from connectors.postgres.slot_reading import capturing, collect, end_of, prepare, values
 
-from ggshell.connectors.postgres import session
+from ggshell.connectors.postgres import session, trandata
 from ggshell.demo.postgres_server import REPLICATION_SETTINGS, PostgresServer, find_binaries
+from ggshell.errors import ConnectionLostError
+from ggshell.types import TableName
 
 Row = tuple[object, ...]
 FILL = "INSERT INTO p SELECT g, repeat('x', 50) FROM generate_series(%s::int, %s::int) g"
@@ -96,6 +98,56 @@ def test_a_keepalive_during_an_open_transaction_loses_none_of_its_rows(source: t
     with capturing(dsn, safe, tmp_path, after=safe) as capture:
         rows = collect(capture, end_of(dsn))
     assert [values(row)[0][1] for row in rows] == [str(number).encode() for number in range(1, 3011)]
+
+
+def test_reading_ends_if_the_catalog_does_not_answer(source: tuple[str, int], tmp_path: Path) -> None:
+    """Without the catalog, a table with REPLICA IDENTITY FULL would lose its key, and its columns their types."""
+    dsn, start = source
+    run(dsn, "ALTER TABLE p REPLICA IDENTITY FULL")
+    with capturing(dsn, start, tmp_path) as capture:
+        run(
+            dsn,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = 'ggshell extract' AND backend_type = 'client backend'",
+            "INSERT INTO p VALUES (1, 'a')",
+        )
+        with pytest.raises(ConnectionLostError):
+            collect(capture, end_of(dsn))
+    with capturing(dsn, start, tmp_path) as capture:
+        (row,) = collect(capture, end_of(dsn))
+    assert values(row) == [(0, b"1"), (1, b"a")]
+
+
+def test_the_connection_to_the_catalog_has_no_time_limits(source: tuple[str, int], tmp_path: Path) -> None:
+    dsn, start = source
+    limits = ("statement_timeout", "lock_timeout", "idle_session_timeout")
+    database = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
+    run(dsn, *(f"ALTER DATABASE {database} SET {name} = '500ms'" for name in limits))
+    with capturing(dsn, start, tmp_path) as capture:
+        assert collect(capture, end_of(dsn)) == []
+        run(dsn, "SET statement_timeout = 0", "SELECT pg_sleep(1)")
+        run(dsn, "INSERT INTO p VALUES (1, 'a')")
+        assert len(collect(capture, end_of(dsn))) == 1
+
+
+def test_open_ddl_of_a_partitioned_table_does_not_hold_up_other_tables(source: tuple[str, int], tmp_path: Path) -> None:
+    dsn, _ = source
+    run(
+        dsn,
+        "CREATE TABLE parts (id integer PRIMARY KEY, a text) PARTITION BY RANGE (id)",
+        "CREATE TABLE part PARTITION OF parts DEFAULT",
+        "ALTER TABLE unwanted ADD COLUMN later integer DEFAULT 1",  # such columns make the query read the partitions
+    )
+    with session.connect(dsn) as connection:
+        trandata.add(connection, TableName("public", "parts"))
+    start = end_of(dsn)
+    with psycopg.connect(dsn) as open_ddl, capturing(dsn, start, tmp_path) as capture:
+        open_ddl.execute("ALTER TABLE parts ADD COLUMN b integer")
+        open_ddl.execute("INSERT INTO parts SELECT g, repeat('x', 50) FROM generate_series(1, 3000) g")
+        run(dsn, "INSERT INTO p VALUES (1, 'a')")
+        assert len(collect(capture, end_of(dsn))) == 1
+        assert len(capture.cache.open) == 1
+        open_ddl.rollback()
 
 
 def test_a_streamed_transaction_that_is_rolled_back_leaves_nothing(source: tuple[str, int], tmp_path: Path) -> None:
