@@ -38,7 +38,7 @@ class DdlMessages:
 
     def __init__(self, secret: str) -> None:
         """``secret``: the secret of the seal, which the source's owner and its Extracts know."""
-        self._secret = secret
+        self.secret = secret
         self.made = False
         """Whether the text of the last statement was made from the columns of its table, without anything else."""
         self._strings: dict[int, str] = {}
@@ -50,7 +50,7 @@ class DdlMessages:
 
         Raises ValueError if the message was not written by ggshell's function in this transaction.
         """
-        found = opened([self._secret], xid, content)
+        found = opened([self.secret], xid, content)
         if "string" in found:
             self._strings[xid] = found["string"]
         if not found["objects"]:

@@ -21,6 +21,8 @@ class DdlWatch:
         self._report_event = report_event
         self._messages: DdlMessages | None = None
         self._installed = True
+        self.connection: Any = None
+        """Where to read the secret again if it is another one since ``begin``; None if that is not possible."""
 
     def begin(self, connection: Any) -> None:
         """Prepare to read; report if the source does not write DDL to its log.
@@ -52,10 +54,12 @@ class DdlWatch:
 
     def statement(self, xid: int, content: bytes) -> DdlStatement | None:
         """Return the statement of a message; None if it is not captured."""
+        if self._messages is None and self.connection is not None:
+            self.begin(self.connection)  # installed since the last check
         if self._messages is None:
             return None
         try:
-            found = self._messages.read(xid, content)
+            found = self._read(self._messages, xid, content)
         except (ValueError, KeyError) as error:
             text = f"A message in the log that claims to be a DDL statement is ignored: {error}."
             self._report_event(Severity.WARNING, "GGS-00582", text)
@@ -76,6 +80,17 @@ class DdlWatch:
             self._report_event(Severity.WARNING, UNDETERMINED, text)
             return None
         return chosen
+
+    def _read(self, messages: DdlMessages, xid: int, content: bytes) -> DdlStatement | TableReport | None:
+        """Read a message, if necessary with the present secret: ADD SCHEMATRANDATA makes a new one after the last DELETE."""
+        try:
+            return messages.read(xid, content)
+        except ValueError:
+            secret = ddl_capture_sql.secret(self.connection) if self.connection is not None else None
+            if secret is None or secret == messages.secret:
+                raise
+            messages.secret = secret
+            return messages.read(xid, content)
 
     def _report(self, found: TableReport) -> None:
         if found.captured:

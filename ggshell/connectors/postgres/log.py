@@ -171,6 +171,8 @@ class PostgresLog:
         """
         truncates = watches.truncates or TruncateWatch(lambda *_: None)
         control, status = _checked(conninfo, start, truncates)
+        if watches.ddl is not None:
+            watches.ddl.connection = control
         with contextlib.ExitStack() as undo:
             undo.callback(control.close)
             connection = session.connect(conninfo, replication=True, program="ggshell extract")

@@ -245,6 +245,24 @@ def test_a_forged_message_is_ignored_and_reported(source: Source) -> None:
     assert any("GGS-00582" in text and "seal" in text for text in source.told)
 
 
+def test_statements_are_captured_after_schematrandata_was_deleted_and_added_again(
+    north: str, source: Source, tmp_path: Path
+) -> None:
+    told: list[str] = []
+
+    def tell(severity: Severity, code: str, text: str) -> None:
+        told.append(f"{code} {text}")
+
+    start = end_of(north)
+    with capturing(north, start, tmp_path, ddl=DdlWatch(lambda found: found, tell)) as capture:
+        with session.connect(north) as owner:
+            PostgresTableLogging(owner).delete_schema("s")
+            PostgresTableLogging(owner).add_schema("s", all_columns=False)
+        source.application.execute(ORDERS)
+        assert texts(list(_found(capture, end_of(north)))) == [ORDERS]
+    assert told == []
+
+
 def test_a_genuine_message_is_valid_only_in_its_own_transaction(source: Source, north: str) -> None:
     source.application.execute(ORDERS)
     with session.connect(north) as connection:
