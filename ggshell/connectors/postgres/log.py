@@ -171,8 +171,9 @@ class PostgresLog:
         """
         truncates = watches.truncates or TruncateWatch(lambda *_: None)
         control, status = _checked(conninfo, start, truncates)
-        if watches.ddl is not None:
-            watches.ddl.connection = control
+        for watch in (watches.ddl, watches.sequences):
+            if watch is not None:
+                watch.connection = control
         with contextlib.ExitStack() as undo:
             undo.callback(control.close)
             connection = session.connect(conninfo, replication=True, program="ggshell extract")

@@ -41,6 +41,8 @@ class SequenceWatch:
         self._next = 0.0
         self._reported = ""
         self._unreadable: set[TableName] = set()
+        self.connection: Any = None
+        """Where to read the secret of FLUSH SEQUENCE again if it has changed since ``begin``; None if that is not possible."""
 
     def begin(self, connection: Any) -> None:
         """Prepare to read. Raises DatabaseError if the user may not read the secret of FLUSH SEQUENCE."""
@@ -69,7 +71,11 @@ class SequenceWatch:
     def values(self, xid: int, content: bytes) -> list[SequenceValue]:
         """Return the values of a message that are captured; none if the message is not genuine."""
         known = [self._secret] if self._shared is None else [self._secret, self._shared]
-        found = [value for value in sequence_values.genuine(known, xid, content) if self._takes(value.name)]
+        genuine = sequence_values.genuine(known, xid, content)
+        if not genuine and self.connection is not None:
+            self.begin(self.connection)
+            genuine = sequence_values.genuine([self._shared] if self._shared is not None else [], xid, content)
+        found = [value for value in genuine if self._takes(value.name)]
         for value in found:
             if value.exact:
                 self._exact[value.name] = value.last, value.called

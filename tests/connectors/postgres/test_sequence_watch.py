@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 
 from ggshell.clock import FakeClock
-from ggshell.connectors.postgres import sequence_values, session
+from ggshell.connectors.postgres import ddl_capture_sql, sequence_values, session
+from ggshell.connectors.postgres.sealed_messages import sealed
 from ggshell.connectors.postgres.sequence_watch import SequenceWatch
+from ggshell.connectors.postgres.table_logging import PostgresTableLogging
 from ggshell.errors import DatabaseError
 from ggshell.home.events import Severity
 from ggshell.types import TableName
@@ -50,3 +53,20 @@ def test_exact_values_are_refused_if_a_sequence_cannot_be_read(clerk: psycopg.Co
         sequence_values.read_all(clerk, lambda name: name.owner == "s")
     (value,) = sequence_values.read_all(clerk, lambda name: name == TableName("s", "seen"))
     assert (value.last, value.called) == (1, True)
+
+
+def test_exact_values_are_read_after_schematrandata_was_deleted_and_added_again(north: str) -> None:
+    with session.connect(north) as owner:
+        owner.execute("CREATE SCHEMA s")
+        logging = PostgresTableLogging(owner)
+        logging.add_schema("s", all_columns=False)
+        watch = SequenceWatch(lambda _: True, lambda *_: None, FakeClock())
+        watch.begin(owner)
+        watch.connection = owner
+        logging.delete_schema("s")
+        logging.add_schema("s", all_columns=False)
+        body = json.dumps({"xid": 7, "values": [["s", "used", 5, True, 1, 0, True]]})
+        (value,) = watch.values(7, sealed(ddl_capture_sql.secret(owner) or "", body).encode())
+        assert (str(value.name), value.last, value.exact) == ("s.used", 5, True)
+        assert watch.values(7, sealed("another", body).encode()) == []
+        logging.delete_schema("s")
