@@ -35,7 +35,9 @@ SELECT c.oid::bigint, n.nspname, c.relname
 _TABLES: Final = """
 SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, pg_table_size(c.oid), pg_relation_size(c.oid)
        / current_setting('block_size')::int, greatest(c.reltuples, 0)::bigint, c.relpersistence = 'p',
-       row_security_active(c.oid), c.relfilenode::bigint, has_table_privilege(c.oid, 'SELECT')
+       row_security_active(c.oid), c.relfilenode::bigint, has_table_privilege(c.oid, 'SELECT'),
+       (SELECT ARRAY[m.nspname::text, r.relname::text] FROM pg_class r JOIN pg_namespace m ON m.oid = r.relnamespace
+         WHERE c.relispartition AND r.oid = pg_partition_root(c.oid))
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = ANY (%(oids)s) OR c.oid IN (
    SELECT t.relid FROM unnest(%(oids)s) AS roots (oid) CROSS JOIN LATERAL pg_partition_tree(roots.oid::regclass) t)
@@ -184,6 +186,7 @@ class PostgresLoadSnapshot:
             portable,
             bool(row[7]),
             bool(row[8]),
+            TableName(*row[11]) if row[11] else None,
         )
 
     def parents(self) -> list[TableName]:

@@ -33,7 +33,15 @@ SELECT n.nspname FROM pg_namespace n
 _WITH_TABLES = """
 SELECT n.nspname FROM pg_namespace n WHERE n.nspname = ANY (%s)
    AND EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p')) ORDER BY 1"""
-_LOADED = f"SELECT owner, name, max(csn) FROM {OWN_SCHEMA}.load_part WHERE owner = ANY (%s) GROUP BY owner, name"
+_LOADED = f"""
+WITH parts AS (SELECT owner, name, csn FROM {OWN_SCHEMA}.load_part WHERE owner = ANY (%s))
+SELECT owner, name, max(csn) FROM (
+  SELECT * FROM parts
+  UNION ALL
+  SELECT n.nspname, c.relname, p.csn
+    FROM parts p JOIN pg_class c ON c.oid = pg_partition_root(to_regclass(format('%%I.%%I', p.owner, p.name)))
+    JOIN pg_namespace n ON n.oid = c.relnamespace) AS named GROUP BY owner, name"""
+"""With the roots of partitions, under whose names the trail has their rows. All partitions of a root have the same CSN."""
 _CLIENTS = """
 FROM pg_stat_activity
  WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()

@@ -17,7 +17,7 @@ class SourceTable(NamedTuple):
 
     ``bytes``, ``blocks``, ``rows``: its size, its pages and about how many rows it has. ``portable``: the binary form of
     every column is the same in each version of the database. ``logged``: later changes are in the log. ``secured``: row
-    security hides rows from the user.
+    security hides rows from the user. ``root``: the table by whose name the log has the changes of this partition.
     """
 
     name: TableName
@@ -28,6 +28,7 @@ class SourceTable(NamedTuple):
     portable: bool
     logged: bool = True
     secured: bool = False
+    root: TableName | None = None
 
 
 class Definitions(NamedTuple):

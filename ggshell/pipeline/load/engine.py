@@ -58,8 +58,8 @@ class Loading(NamedTuple):
         self._check_target(tables, known, definitions)
         self.target.books.create()
         self._define(definitions)
-        copies = self._copies(tables, known)
-        kept = {name for name, record in known.items() if record.complete}
+        kept = _kept(tables, known)
+        copies = self._copies(tables, known, kept)
         self.work.begin(tables, kept)
         self._fill(tables, definitions, copies)
         found = self.target.books.tables()
@@ -118,16 +118,17 @@ class Loading(NamedTuple):
         done = self.target.books.entries()
         self.work.run(Schedule((), (), [task for task in definitions.before if task.key not in done]), "definitions")
 
-    def _copies(self, tables: Sequence[SourceTable], known: Mapping[TableName, TableRecord]) -> list[CopyTask]:
-        """The copies of the tables that are not complete. What an interrupted load has left of them is removed."""
+    def _copies(
+        self, tables: Sequence[SourceTable], known: Mapping[TableName, TableRecord], kept: set[TableName]
+    ) -> list[CopyTask]:
+        """The copies of the tables that are not kept. What an interrupted load has left of them is removed."""
         there = self.target.tables(each.name for each in tables)
         size = self.part_bytes or part_size(tables, self.request.jobs)
         found: list[CopyTask] = []
         for table in tables:
-            record = known.get(table.name)
-            if record is not None and record.complete:
+            if table.name in kept:
                 continue
-            if record is not None:
+            if table.name in known:
                 self.target.empty(table.name)
             self.target.books.forget_entries([_analysis(table.name)])
             found += self._parts(table, there[table.name], size)
@@ -181,6 +182,19 @@ class Loading(NamedTuple):
             for name in self.snapshot.parents()
         ]
         return [*views, *parents, *self.snapshot.sequences(every=bool(definitions.sum))]
+
+
+def _kept(tables: Sequence[SourceTable], known: Mapping[TableName, TableRecord]) -> set[TableName]:
+    """The tables that an earlier load has completed; partitions only if all those of a table are, as of the same CSN.
+
+    The log has the changes of partitions under the name of the root, so they can only be applied from one CSN on.
+    """
+    complete = {name: record.csn for name, record in known.items() if record.complete}
+    csns: dict[TableName, set[str]] = {}
+    for each in tables:
+        csns.setdefault(each.root or each.name, set()).add(complete.get(each.name, ""))
+    whole = {root for root, found in csns.items() if len(found) == 1 and "" not in found}
+    return {each.name for each in tables if (each.root or each.name) in whole}
 
 
 def part_size(tables: Sequence[SourceTable], jobs: int) -> int:

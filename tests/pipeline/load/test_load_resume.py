@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from processes import until
 
+from ggshell.connectors.postgres.move_side import PostgresMoveSide
 from ggshell.errors import GgsError
 
 ONE_LOAD = "import sys, load_kit; load_kit.load(sys.argv[1], sys.argv[2], definitions=True, part_bytes=1 << 20)"
@@ -74,6 +75,31 @@ def test_a_complete_load_is_kept_and_restart_begins_again(north: str, south: str
     third = load_kit.load(north, south, definitions=True, restart=True)
     assert not any(table.kept for table in third.tables)
     assert load_kit.content(south) == load_kit.content(north)
+
+
+def test_all_partitions_of_a_table_are_loaded_as_of_one_csn(north: str, south: str) -> None:
+    """The trail has their changes under the name of the table, so one CSN must tell which of them are loaded."""
+    load_kit.sql(
+        north,
+        "CREATE TABLE root (id int, a text) PARTITION BY RANGE (id)",
+        "CREATE TABLE low PARTITION OF root FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE middle PARTITION OF root FOR VALUES FROM (10) TO (30) PARTITION BY RANGE (id)",
+        "CREATE TABLE high PARTITION OF middle DEFAULT",
+        "CREATE TABLE other (id int)",
+        "INSERT INTO root VALUES (1, 'a'), (11, 'b')",
+    )
+    first = load_kit.load(north, south, definitions=True)
+    load_kit.sql(south, "DELETE FROM ggshell.load_part WHERE name = 'high'", "TRUNCATE high")  # as if interrupted
+    load_kit.sql(north, "INSERT INTO root VALUES (2, 'a'), (12, 'b')", "INSERT INTO other VALUES (1)")
+    second = load_kit.load(north, south, definitions=True)
+    assert {table.table.name for table in second.tables if table.kept} == {"other"}
+    assert {table.csn for table in second.tables if not table.kept}.isdisjoint(first.csns)
+    assert load_kit.sql(south, "SELECT id FROM root ORDER BY 1") == [(1,), (2,), (11,), (12,)]
+    side = PostgresMoveSide(south)
+    loaded = side.loaded(["public"])
+    side.close()
+    later = dict.fromkeys(["public.root", "public.low", "public.high"], max(second.csns))
+    assert {str(name): str(csn) for name, csn in loaded.items()} == {**later, "public.other": min(second.csns)}
 
 
 def test_changed_definitions_begin_again(north: str, south: str) -> None:
