@@ -14,7 +14,7 @@ from ggshell.errors import ApplyError, ParameterError
 from ggshell.record.change import ChangeBatch
 from ggshell.record.definition import TableDefinition
 from ggshell.record.image import decode_image
-from ggshell.record.operation import TRUNCATES, TWO_IMAGES
+from ggshell.record.operation import OPERATIONS, TRUNCATES, TWO_IMAGES
 from ggshell.record.sequences import is_sequence
 from ggshell.record.transaction import TransactionPiece
 
@@ -23,6 +23,8 @@ ALL: Final = -2
 """Marks a row at which all threads wait, before it and after it."""
 MOST_THREADS: Final = 500
 """The largest MAXTHREADS of ADD REPLICAT."""
+_ONE_IMAGE: Final = OPERATIONS["UPDATES"] - TWO_IMAGES
+"""The updates whose records do not have the old values."""
 _THREAD = re.compile(r"\(\s*(\d+)\s*\)")
 _RANGE = re.compile(r"\(\s*(\d+)\s*-\s*(\d+)\s*((?:,\s*[^,)]+)*)\)")
 
@@ -101,10 +103,15 @@ class Router:
 
 
 def _thread_of(batch: ChangeBatch, row: int, table: TableDefinition, rule: ThreadRule) -> int:
-    """Return a row's thread by the values of the columns; a row that moves between threads is a barrier."""
-    images = batch.images(row) if int(batch.io_type[row]) in TWO_IMAGES else (batch.data(row),)
+    """Return a row's thread by the values of the columns; a row that moves between threads is a barrier.
+
+    So is an update that may move it: the single image of an update shows only that the key has not changed."""
+    io_type = int(batch.io_type[row])
+    images = batch.images(row) if io_type in TWO_IMAGES else (batch.data(row),)
     names = [column.name.lower() for column in table.columns]
     wanted = [names.index(name.lower()) for name in rule.columns if name.lower() in names] or list(table.identity)
+    if io_type in _ONE_IMAGE and not set(wanted) <= set(table.identity):
+        return ALL
     found = set()
     for image in images:
         values = dict(decode_image(image))
