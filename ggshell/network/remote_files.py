@@ -143,7 +143,7 @@ class RemoteTrailFiles:
         return self._end
 
     def continue_at(self, end: DurableMark) -> bytes | None:
-        if end != self._end:
+        if end.position != self._place:
             self._send(Frame(FrameKind.CONTINUE, end.position, b"", end))
             self.flush(b"", end)
         self._place = end.position

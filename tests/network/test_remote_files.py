@@ -63,6 +63,18 @@ def test_the_rows_of_an_unfinished_transaction_over_many_files_are_taken_back(ho
     assert homes.rows() == read_all(local)
 
 
+def test_rows_are_taken_back_over_a_connection_that_has_brought_no_whole_transaction(homes: TwoHomes) -> None:
+    with remote_writer(homes) as writer:
+        writer.write(small(1))
+        kept = writer.flush()
+    with remote_writer(homes) as writer:
+        writer.write(small(2, ends=False))
+        assert writer.remove_unfinished() == kept
+        writer.write(small(2))
+        writer.flush()
+    assert [row[0] for row in homes.rows()] == [1, 1, 2, 2]
+
+
 def test_a_writer_continues_where_the_last_one_ended(homes: TwoHomes) -> None:
     for first in (1, 11, 21):
         with remote_writer(homes, 1500) as writer:
