@@ -9,7 +9,7 @@ from typing import Any
 from ggshell.clock import Clock
 from ggshell.errors import GgsError
 from ggshell.groups.lifecycle import GroupContext
-from ggshell.groups.outputs import roll_when_opened
+from ggshell.groups.outputs import roll
 from ggshell.groups.progress import ReadingProgress
 from ggshell.home.checkpoint import Checkpoint, WriteCheckpoint
 from ggshell.monitoring.group_lag import first_unprocessed
@@ -93,8 +93,8 @@ def answer_while_waiting(context: GroupContext, state: ConnectionState) -> None:
 
     context.verb("GETLAG", lambda _: lag(), live=lambda _: lag())
     context.verb("STATUS", lambda _: status(), live=lambda _: status())
-    context.verb("ROLLOVER", lambda _: roll_when_opened(context))
-    context.reporting.roll_trail(lambda: roll_when_opened(context))
+    context.verb("ROLLOVER", lambda _: roll(context, None))
+    context.reporting.roll_trail(lambda: roll(context, None))
 
 
 def _waiting_lag(context: GroupContext, checkpoint: Checkpoint, progress: ReadingProgress) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ggshell.groups.heartbeats import extract_heartbeats
 from ggshell.groups.held_log import HeldLog
 from ggshell.groups.lifecycle import GroupContext, run_group
 from ggshell.groups.open_transactions import OpenTransactions
-from ggshell.groups.outputs import Outputs, open_outputs, roll_when_opened
+from ggshell.groups.outputs import Outputs, open_outputs, roll, without_rollover
 from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
 from ggshell.groups.reconnecting import Backoff, StuckLog, connected, run_sessions
 from ggshell.groups.row_environment import queries_login, row_environment
@@ -31,7 +31,7 @@ from ggshell.groups.save_schedule import SaveSchedule
 from ggshell.groups.statistics import tally
 from ggshell.groups.table_stage import TableStage
 from ggshell.groups.trail_forms import TrailForms
-from ggshell.home.checkpoint import GroupKind, SourceType
+from ggshell.home.checkpoint import GroupKind, GroupOptions, SourceType
 from ggshell.home.events import Severity
 from ggshell.home.home import Home
 from ggshell.home.typed_fields import plain
@@ -386,14 +386,19 @@ class LogExtract:
                 caught_up=self._progress.caught_up,
                 latest_csn=str(self._completed.csn) if self._completed is not None else "",
                 latest_xid=self._latest_xid,
-                options=self._recovery.noted(
-                    self._source.noted(with_completed(context.checkpoint.options, self._completed)), capture
-                )._replace(decisions=tuple(item.as_option() for item in decisions)),
+                options=without_rollover(self._noted(capture), self._outputs)._replace(
+                    decisions=tuple(item.as_option() for item in decisions)
+                ),
             )
         )
         free = self._held.released(state.safe)
         if free is not None:
             capture.confirm(free)
+
+    def _noted(self, capture: Capture) -> GroupOptions:
+        """Return the checkpoint's options with what is known of the source and the last transactions now."""
+        options = with_completed(self._context.checkpoint.options, self._completed)
+        return self._recovery.noted(self._source.noted(options), capture)
 
     def _read_time(self, places: Places, state: LogState) -> int:
         """Return the time of the last record read, from the log's own times if it has them."""
@@ -415,10 +420,8 @@ class LogExtract:
         self._source.close()
 
     def _rollover(self) -> dict[str, Any]:
-        if self._outputs is None or self._outputs.is_broken:
-            return roll_when_opened(self._context)
-        self._outputs.rollover()
-        return {}
+        outputs = self._outputs
+        return roll(self._context, None if outputs is None or outputs.is_broken else outputs)
 
     def _status(self) -> dict[str, Any]:
         state = self._capture.state if self._capture is not None else None

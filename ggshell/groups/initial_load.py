@@ -20,7 +20,7 @@ from ggshell.errors import ConnectionLostError, ParameterError
 from ggshell.groups.connection_state import ConnectionState, written
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.load_state import LoadState
-from ggshell.groups.outputs import Outputs, open_outputs
+from ggshell.groups.outputs import Outputs, open_outputs, without_rollover
 from ggshell.groups.receivers import receiver_of
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.row_environment import queries_login, row_environment
@@ -293,7 +293,7 @@ class _InitialLoad:
                 write=self._outputs.checkpoints(),
                 record_time=state.time,
                 latest_csn=str(csn),
-                options=context.checkpoint.options._replace(load=state._asdict()),
+                options=without_rollover(context.checkpoint.options, self._outputs)._replace(load=state._asdict()),
             )
         )
         self._next_save = context.clock.steady() + SAVE_SECONDS

@@ -12,7 +12,7 @@ from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.progress import completed_of
 from ggshell.groups.receivers import Receivers
 from ggshell.groups.trail_forms import TrailForms
-from ggshell.home.checkpoint import WriteCheckpoint
+from ggshell.home.checkpoint import GroupOptions, WriteCheckpoint
 from ggshell.pipeline.transform.selection import Selection
 from ggshell.record.change import ChangeBatch
 from ggshell.record.transaction import Completed
@@ -34,7 +34,7 @@ def open_outputs(
     *,
     forwards: bool = False,
 ) -> Outputs:
-    """Open a group's trails; after ALTER … ETROLLOVER, each of them starts a new file, once.
+    """Open a group's trails; after ALTER … ETROLLOVER, each of them starts a new file, once (``without_rollover``).
 
     ``purges``: trails of other homes whose files are removed first, each from a sequence number on. ``forwards``: the group
     reads a trail.
@@ -50,16 +50,24 @@ def open_outputs(
     outputs.set_completed(completed_of(context.checkpoint))
     if context.checkpoint.options.etrollover:
         outputs.rollover()
-        options = context.checkpoint.options._replace(etrollover=False)
-        context.save(context.checkpoint._replace(options=options))
     return outputs
 
 
-def roll_when_opened(context: GroupContext) -> dict[str, Any]:
-    """Answer a ROLLOVER while no trail is open: each trail begins a new file when it is opened. Raises DiskError."""
+def roll(context: GroupContext, outputs: Outputs | None) -> dict[str, Any]:
+    """Answer a ROLLOVER: each trail begins a new file with its next transaction, also if another run writes it.
+
+    ``outputs``: the trails, None if they are not open. Raises DiskError, ConnectionLostError.
+    """
     options = context.checkpoint.options._replace(etrollover=True)
     context.save(context.checkpoint._replace(options=options))
+    if outputs is not None:
+        outputs.rollover()
     return {}
+
+
+def without_rollover(options: GroupOptions, outputs: Outputs) -> GroupOptions:
+    """Return the options for a checkpoint of these trails: a requested file is still requested until it has a transaction."""
+    return options._replace(etrollover=options.etrollover and outputs.rollover_waits)
 
 
 class Outputs:
@@ -244,6 +252,11 @@ class Outputs:
     def rollover(self) -> None:
         for writer in self._writers:
             writer.rollover()
+
+    @property
+    def rollover_waits(self) -> bool:
+        """Whether a trail has not begun a requested file yet."""
+        return any(writer.rollover_waits for writer in self._writers)
 
     def checkpoints(self) -> tuple[WriteCheckpoint, ...]:
         """Return the durable positions, for the checkpoint file."""

@@ -11,7 +11,7 @@ from ggshell.groups.connection_state import ConnectionState, Unacknowledged, ans
 from ggshell.groups.ending import Ending
 from ggshell.groups.heartbeats import path_heartbeats
 from ggshell.groups.lifecycle import GroupContext, run_group
-from ggshell.groups.outputs import Outputs, open_outputs
+from ggshell.groups.outputs import Outputs, open_outputs, roll, without_rollover
 from ggshell.groups.progress import ReadingProgress, completed_of, with_completed
 from ggshell.groups.reconnecting import Backoff, connected, run_sessions
 from ggshell.groups.save_schedule import IDLE_SECONDS, SaveSchedule
@@ -350,7 +350,7 @@ class Forwarder:
             caught_up=self._progress.caught_up,
             latest_csn=str(self._completed.csn) if self._completed is not None else "",
             latest_xid=self._latest_xid,
-            options=with_completed(checkpoint.options, self._completed),
+            options=without_rollover(with_completed(checkpoint.options, self._completed), self._outputs),
         )
 
     def _lag(self) -> dict[str, Any]:
@@ -359,8 +359,8 @@ class Forwarder:
         return self._progress.lag_answer()
 
     def _rollover(self) -> dict[str, Any]:
-        self._outputs.rollover()
-        return {}
+        self._behind = None  # it does not have the request
+        return roll(self._context, self._outputs)
 
     def status(self) -> dict[str, Any]:
         """Return the answer to STATUS. Any thread can call this: a path may wait long for acknowledgments."""

@@ -206,7 +206,7 @@ class GroupOptions(NamedTuple):
     load: Mapping[str, Any] = _NOTHING
     """The progress of an initial load."""
     etrollover: bool = False
-    """ALTER … ETROLLOVER: the next run begins a new trail file."""
+    """ALTER … ETROLLOVER or SEND … ROLLOVER: the next transaction begins a new trail file."""
     source: str = ""
     """The source of a path, as it was typed; for a RECVPATH and an alias Extract, the URL of the other home's service."""
     passive: bool = False

@@ -189,6 +189,11 @@ class TrailWriter:
         return self._inside
 
     @property
+    def rollover_waits(self) -> bool:
+        """Whether a new file is requested that has no whole transaction yet, so that its file may be removed again."""
+        return self._roll_wanted or self._written.seqno > self._ended.position.seqno
+
+    @property
     def transfer(self) -> Transfer | None:
         """How the connection to a receiver works now; None for files of this machine."""
         return self._files.transfer

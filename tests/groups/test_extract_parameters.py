@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pipelines import EXT1, REP1, Pipeline
+from processes import until
 
 from ggshell.trail.name import TrailName
 from ggshell.trail.reader import TrailReader
@@ -112,6 +113,30 @@ def test_etrollover_begins_a_new_file_once_and_readers_follow(pipeline: Pipeline
     pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
     pipeline.wait_for_rows(3)
     assert trail.sequences() == [0, 1]
+
+
+@pytest.mark.parametrize("asked", ["ALTER", "SEND"])
+@pytest.mark.parametrize("end", ["STOP", "KILL"])
+def test_a_rollover_is_kept_if_the_extract_ends_before_the_next_transaction(
+    pipeline: Pipeline, asked: str, end: str
+) -> None:
+    pipeline.add()
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    pipeline.start()
+    pipeline.wait_for_rows(1)
+    if asked == "ALTER":
+        pipeline.run("STOP EXTRACT ext1", "ALTER EXTRACT ext1, ETROLLOVER", "START EXTRACT ext1")
+        report = pipeline.home.report("EXT1")
+        until("the trail is open", lambda: "Capture begins after" in report.read_text())
+    else:
+        pipeline.run("SEND EXTRACT ext1, ROLLOVER")
+    pipeline.run(f"{end} EXTRACT ext1", "START EXTRACT ext1")
+    pipeline.in_north("INSERT INTO a.items VALUES (2, 'two', 2)")
+    pipeline.wait_for_rows(2)
+    pipeline.run("STOP EXTRACT ext1", "START EXTRACT ext1")
+    pipeline.in_north("INSERT INTO a.items VALUES (3, 'three', 3)")
+    pipeline.wait_for_rows(3)
+    assert TrailName.parse("./dirdat/ea", pipeline.home.root).sequences() == [0, 1]
 
 
 def test_an_unsupported_parameter_is_a_warning_unless_it_would_change_the_rows(pipeline: Pipeline) -> None:
