@@ -285,6 +285,26 @@ def test_a_parallel_replicat_keeps_applying_while_a_row_is_locked(pipeline: Pipe
     assert pipeline.in_south("SELECT count(*) FROM b.checks_lox WHERE log_cmplt_xids <> ''") == [(0,)]
 
 
+def test_a_child_waits_for_a_parent_whose_key_has_another_type(pipeline: Pipeline) -> None:
+    for schema, run in (("a", pipeline.in_north), ("b", pipeline.in_south)):
+        run(
+            f"CREATE TABLE {schema}.owners (id numeric PRIMARY KEY)",
+            f"CREATE TABLE {schema}.owned (id int PRIMARY KEY, owner int REFERENCES {schema}.owners)",
+        )
+    prepare(pipeline, "parallel")
+    pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")
+    pipeline.start("ext1", "rep1")
+    pipeline.wait_for_rows(1)
+    with psycopg.connect(pipeline.south) as holder:
+        holder.execute("LOCK TABLE b.owners IN SHARE MODE")
+        pipeline.in_north("INSERT INTO a.owners VALUES (7)", "INSERT INTO a.owned VALUES (1, 7)")
+        for number in range(2, 402):
+            pipeline.in_north(f"INSERT INTO a.items VALUES ({number}, 'x', 0)")
+        until("the other rows are applied", lambda: pipeline.in_south("SELECT count(*) FROM b.items")[0][0] > 300)
+    until("the child arrives", lambda: pipeline.in_south("SELECT owner FROM b.owned") == [(7,)])
+    wait_and_compare(pipeline)
+
+
 def test_with_full_serialization_no_transaction_overtakes_a_locked_row(pipeline: Pipeline) -> None:
     prepare(pipeline, "parallel in order")
     pipeline.in_north("INSERT INTO a.items VALUES (1, 'one', 1)")

@@ -60,8 +60,9 @@ WITH RECURSIVE up (owner, name) AS (
   SELECT r.UNIQUE_CONSTRAINT_SCHEMA, r.REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS r
     JOIN up ON r.CONSTRAINT_SCHEMA = up.owner AND BINARY r.TABLE_NAME = BINARY up.name WHERE r.{rule}_RULE = 'CASCADE')
 SELECT owner, name FROM up ORDER BY 1, 2"""
-_REFERENCED: Final = """
-SELECT 1 FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s LIMIT 1"""
+_REFERRED: Final = """
+SELECT TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
+ WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s"""
 
 
 def target_table(connection: Connection[Any], table: TableName, *, any_engine: bool = False) -> TargetTable | None:
@@ -90,6 +91,7 @@ def target_table(connection: Connection[Any], table: TableName, *, any_engine: b
         )
     columns = tuple(_column(*row) for row in execute(connection, _COLUMNS, [*table]))
     unique, opaque = _unique(execute(connection, _UNIQUE, [*table]))
+    referred = _referred(execute(connection, _REFERRED, [*table]))
     return TargetTable(
         name=table,
         columns=columns,
@@ -98,8 +100,9 @@ def target_table(connection: Connection[Any], table: TableName, *, any_engine: b
         cascades=_cascades(connection, table, "DELETE"),
         followed=_cascades(connection, table, "UPDATE"),
         foreign=_foreign(execute(connection, _FOREIGN, [*table])),
-        referenced=bool(execute(connection, _REFERENCED, [*table])),
+        referenced=bool(referred),
         opaque=opaque,
+        referred=referred,
     )
 
 
@@ -129,6 +132,14 @@ def _unique(rows: list[tuple[Any, ...]]) -> tuple[dict[str, tuple[str, ...]], bo
             partial.add(index)
         found[index] = (*found.get(index, ()), str(column))
     return {index: columns for index, columns in found.items() if index not in partial}, bool(partial)
+
+
+def _referred(rows: list[tuple[Any, ...]]) -> tuple[frozenset[str], ...]:
+    """Each set of columns that foreign keys refer to. An index is enough for them, also one that is not unique."""
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for owner, child, name, column in rows:
+        found.setdefault((owner, child, name), set()).add(column)
+    return tuple(dict.fromkeys(map(frozenset, found.values())))
 
 
 def _foreign(rows: list[tuple[Any, ...]]) -> tuple[ForeignKey, ...]:

@@ -63,9 +63,6 @@ SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oi
                 WHERE f.contype = 'f' AND f.confdeltype = 'c')
              SELECT ARRAY[n.nspname::text, p.relname::text]
                FROM up JOIN pg_class p ON p.oid = up.parent JOIN pg_namespace n ON n.oid = p.relnamespace ORDER BY 1),
-       EXISTS (SELECT FROM pg_depend d JOIN pg_constraint f ON f.oid = d.objid
-                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.classid = 'pg_constraint'::regclass
-                  AND f.contype = 'f' AND f.confrelid = c.oid),  -- confrelid has no index
        EXISTS (SELECT FROM pg_constraint x WHERE x.conrelid = c.oid AND x.contype = 'x')
        OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique
                   AND (to_jsonb(i) @> '{"indnullsnotdistinct": true}' OR i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)),
@@ -73,7 +70,12 @@ SELECT c.relkind = 'p', c.relkind IN ('r', 'p') AND NOT row_security_active(c.oi
   FROM pg_class c WHERE c.oid = %s"""
 
 _FOREIGN = """
-SELECT array_agg(a.attname::text ORDER BY k.place), n.nspname, p.relname, array_agg(b.attname::text ORDER BY k.place)
+SELECT array_agg(a.attname::text ORDER BY k.place), n.nspname, p.relname, array_agg(b.attname::text ORDER BY k.place),
+       bool_and(a.atttypid = b.atttypid
+                OR a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+                   AND b.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+                OR a.atttypid IN ('text'::regtype, 'varchar'::regtype)
+                   AND b.atttypid IN ('text'::regtype, 'varchar'::regtype))
   FROM pg_constraint f
   JOIN pg_class p ON p.oid = f.confrelid
   JOIN pg_namespace n ON n.oid = p.relnamespace
@@ -83,6 +85,16 @@ SELECT array_agg(a.attname::text ORDER BY k.place), n.nspname, p.relname, array_
  WHERE f.conrelid = %s AND f.contype = 'f'
  GROUP BY f.oid, n.nspname, p.relname
  ORDER BY f.oid"""
+
+# confrelid has no index.
+_REFERRED = """
+SELECT DISTINCT array_agg(DISTINCT a.attname::text)
+  FROM pg_depend d
+  JOIN pg_constraint f ON f.oid = d.objid
+  JOIN pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey)
+ WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = %s AND d.classid = 'pg_constraint'::regclass
+   AND f.contype = 'f' AND f.confrelid = d.refobjid
+ GROUP BY f.oid"""
 
 
 def target_table(connection: psycopg.Connection[Any], table: TableName) -> TargetTable | None:
@@ -97,10 +109,11 @@ def target_table(connection: psycopg.Connection[Any], table: TableName) -> Targe
         relation = int(found[0][0])
         unique = execute(connection, _UNIQUE, [relation])
         foreign = execute(connection, _FOREIGN, [relation])
+        referred = execute(connection, _REFERRED, [relation])
         facts = execute(connection, _FACTS, [relation])
     described = [row[1:] for row in found if row[1] is not None]
     columns = tuple(TargetColumn(*row[1:]) for row in described)
-    partitioned, bulk, parents, referenced, opaque, routed = facts[0]
+    partitioned, bulk, parents, opaque, routed = facts[0]
     primary = next((tuple(names) for is_primary, names in unique if is_primary), ())
     return TargetTable(
         name=table,
@@ -112,11 +125,13 @@ def target_table(connection: psycopg.Connection[Any], table: TableName) -> Targe
         bulk=bulk,
         cascades=tuple(TableName(*parent) for parent in parents),
         foreign=tuple(
-            ForeignKey(tuple(own), TableName(owner, name), tuple(other)) for own, owner, name, other in foreign
+            ForeignKey(tuple(own), TableName(owner, name), tuple(other), same_text)
+            for own, owner, name, other, same_text in foreign
         ),
-        referenced=referenced,
+        referenced=bool(referred),
         opaque=opaque,
         shape=shape_of(relation, [version for version, *_ in described]),
+        referred=tuple(frozenset(names) for (names,) in referred),
     )
 
 

@@ -3,6 +3,7 @@
 Two transactions are independent if neither writes a key that the other one writes or relies on. Keys are those of the
 target: primary keys, unique keys, KEYCOLS, and the parent keys of foreign keys. If a value is not known (an update's image
 does not hold the value that it replaces), the transaction takes the whole index: that costs parallelism, never correctness.
+A transaction that knows its values relies on the whole index, so that it waits for those that take it.
 """
 
 from __future__ import annotations
@@ -47,17 +48,30 @@ class _Key(NamedTuple):
     columns: tuple[int, ...] | None
 
 
+class _Parent(NamedTuple):
+    """A key of a parent that rows refer to; ``released`` stands for every reference to its rows.
+
+    ``takes``: a reference takes the whole index. Its value is not known, but that of the parent may be."""
+
+    key: _Key
+    released: int
+    takes: bool
+
+
 class _Plan(NamedTuple):
     """The keys to examine in the rows of one table; ``released`` stands for every reference to the table's rows.
 
+    ``referred``: the keys that other tables refer to, if rows are not found by them: an update to a new value is possible only
+    after the last reference to the old one.
     ``removers``: what a transaction writes whose deletes cascade to rows of the table. The log of some sources does not have
     these rows, so that nothing else says that the same key can be inserted only afterwards.
     """
 
     keys: tuple[_Key, ...]
     found_by: _Key
-    parents: tuple[tuple[_Key, int], ...]
+    parents: tuple[_Parent, ...]
     released: int | None
+    referred: tuple[_Key, ...]
     removers: tuple[int, ...]
 
 
@@ -121,19 +135,25 @@ def _plan(mapping: TableMapping) -> _Plan:
         usable = all(mine in place and mine in exact for _, mine in pairs)
         return _Key(seed, hash((seed, "*")), tuple(place[mine] for _, mine in pairs) if usable else None)
 
-    keys = [key(target.name, names, names) for names in map(sorted, target.unique)]
+    referred = [key(target.name, names, names) for names in map(sorted, target.referred)]
+    keys = [key(target.name, names, names) for names in map(sorted, target.unique)] + referred
     finding = [column.name for index in mapping.key if (column := mapping.columns[index]) is not None]
     found_by = key(target.name, finding, finding)
     if target.opaque:
         every = hash((target.name, "opaque"))
         keys.append(_Key(every, every, None))
     parents = tuple(
-        (key(each.parent, each.parent_columns, each.columns), hash((each.parent, "released")))
+        _Parent(
+            key(each.parent, each.parent_columns, each.columns),
+            hash((each.parent, "released")),
+            takes=not each.same_text or not all(name in place for name in each.columns),
+        )
         for each in target.foreign
     )
     others = tuple(each for each in dict.fromkeys(keys) if each.seed != found_by.seed)
+    released = hash((target.name, "released")) if target.referenced else None
     removers = tuple(hash((each, "released")) for each in target.cascades)
-    return _Plan(others, found_by, parents, hash((target.name, "released")) if target.referenced else None, removers)
+    return _Plan(others, found_by, parents, released, tuple(each for each in referred if each in others), removers)
 
 
 def _images(batch: ChangeBatch, rows: NDArray[np.int64], io_type: int) -> Iterator[_Images]:
@@ -161,26 +181,31 @@ def _mark(plan: _Plan, io_type: int, images: _Images, owners: list[Touched]) -> 
         _write(plan.found_by, images.after, owners, absent=False)
     for key in plan.keys:
         _other_key(key, images, owners, insert=insert, delete=delete)
-    for key, released in plan.parents:
-        _reference(key, released, images, owners, insert=insert)
+    for parent in plan.parents:
+        _reference(parent, images, owners, insert=insert)
     if plan.removers:
         for owner in owners:
             owner.reads.update(plan.removers)
-    if plan.released is not None and (delete or io_type in KEY_UPDATES):
+    releases = delete or io_type in KEY_UPDATES or (not insert and any(_changes(key, images) for key in plan.referred))
+    if plan.released is not None and releases:
         for owner in owners:
             owner.writes.add(plan.released)
 
 
 def _other_key(key: _Key, images: _Images, owners: list[Touched], *, insert: bool, delete: bool) -> None:
     """Mark a key that does not identify rows; an update whose image lacks its columns leaves it unchanged."""
-    columns = key.columns
-    if columns is not None and not insert and not delete and not any(index in images.after for index in columns):
+    if not insert and not delete and not _changes(key, images):
         return
     if insert or delete:
         _write(key, images.after, owners)
         return
     _write(key, images.before, owners)
     _write(key, images.after, owners)
+
+
+def _changes(key: _Key, images: _Images) -> bool:
+    """Whether an update may change a key: its image has one of the columns, or these are not known."""
+    return key.columns is None or any(index in images.after for index in key.columns)
 
 
 def _write(key: _Key, values: dict[int, list[Value]], owners: list[Touched], *, absent: bool = True) -> None:
@@ -198,18 +223,18 @@ def _write(key: _Key, values: dict[int, list[Value]], owners: list[Touched], *, 
         owner.reads.add(every)
 
 
-def _reference(key: _Key, released: int, images: _Images, owners: list[Touched], *, insert: bool) -> None:
+def _reference(parent: _Parent, images: _Images, owners: list[Touched], *, insert: bool) -> None:
     """Mark a row's reliance on its parent; a change may release the old reference, so that the parent can be deleted."""
-    columns = key.columns
-    if columns is None:
+    seed, every, columns = parent.key
+    if not insert or columns is None or parent.takes:
         for owner in owners:
-            owner.reads.update((key.every, released))
+            owner.reads.add(parent.released)
+    if columns is None or parent.takes:
+        for owner in owners:
+            (owner.writes if parent.takes else owner.reads).add(every)
         return
     for values in (images.before, images.after):
         if all(index in values for index in columns):
             for owner, value in zip(owners, zip(*(values[index] for index in columns), strict=True), strict=True):
                 if None not in value:
-                    owner.reads.add(hash((key.seed, value)))
-    if not insert:
-        for owner in owners:
-            owner.reads.add(released)
+                    owner.reads.update((hash((seed, value)), every))

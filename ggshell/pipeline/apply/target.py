@@ -37,11 +37,15 @@ class TargetColumn(NamedTuple):
 
 
 class ForeignKey(NamedTuple):
-    """Columns of a table that reference a parent's columns."""
+    """Columns of a table that reference a parent's columns.
+
+    ``same_text``: equal values of both have the same text form, if the types are exact.
+    """
 
     columns: tuple[str, ...]
     parent: TableName
     parent_columns: tuple[str, ...]
+    same_text: bool = True
 
 
 class TargetTable(NamedTuple):
@@ -50,10 +54,11 @@ class TargetTable(NamedTuple):
     ``key``: the primary key; ``unique``: each set of columns that a unique index covers, by name; ``routed``: a trigger may
     insert rows into another table, such as an inheritance child, which then belong to this one; ``bulk``: rows can be
     loaded with COPY; ``cascades``: the tables whose deletes cascade to its rows, directly or not; ``followed``: those whose
-    updates of a key do; ``foreign``: foreign keys; ``referenced``: other tables have foreign keys to it; ``opaque``: it has
-    a uniqueness rule that columns alone do not express (an expression, an exclusion constraint, NULLs that are not
-    distinct); ``shape``: identifies this version of the table's structure, and is never reused after a change (empty if
-    nothing else can change the table).
+    updates of a key do; ``foreign``: foreign keys; ``referenced``: other tables have foreign keys to it; ``referred``: each
+    set of its columns that they refer to, which need not be unique in every database; ``opaque``: it has a uniqueness rule
+    that columns alone do not express (an expression, an exclusion constraint, NULLs that are not distinct); ``shape``:
+    identifies this version of the table's structure, and is never reused after a change (empty if nothing else can change
+    the table).
     """
 
     name: TableName
@@ -69,6 +74,7 @@ class TargetTable(NamedTuple):
     opaque: bool = False
     shape: str = ""
     followed: tuple[TableName, ...] = ()
+    referred: tuple[frozenset[str], ...] = ()
 
 
 class TableMapping(NamedTuple):

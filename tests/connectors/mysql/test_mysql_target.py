@@ -414,6 +414,24 @@ def test_deletes_cascade_by_other_tables(deliveries: MysqlDeliveries) -> None:
     }
 
 
+def test_the_columns_that_foreign_keys_refer_to_need_not_be_unique(deliveries: MysqlDeliveries) -> None:
+    """And their names may be written in another case than in the table."""
+    if deliveries.execute("SELECT VERSION() LIKE '%MariaDB%'") == [(0,)]:
+        pytest.skip("MySQL 8.4 and later refuse such foreign keys")
+    deliveries.execute(
+        "CREATE TABLE p (id int PRIMARY KEY, code int, n int, KEY (code, n))",
+        "CREATE TABLE c (id int PRIMARY KEY, code int, FOREIGN KEY (CODE) REFERENCES p (CODE))",
+    )
+    deliveries.start()
+    assert deliveries.target is not None
+    parent, child = (deliveries.target.describe(TableName(deliveries.schema, name)) for name in "pc")
+    assert parent is not None
+    assert child is not None
+    assert (parent.referenced, parent.referred) == (True, (frozenset({"code"}),))
+    assert [(each.columns, each.parent_columns) for each in child.foreign] == [(("code",), ("code",))]
+    assert child.referred == ()
+
+
 def test_a_point_keeps_its_longitude_and_its_latitude(deliveries: MysqlDeliveries) -> None:
     """Regression: MySQL read the longitude as the latitude in the reference systems that name the latitude first."""
     point = struct.pack("<dd", 100, 2).hex().upper()

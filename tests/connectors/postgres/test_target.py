@@ -183,6 +183,32 @@ def test_a_transaction_of_200_000_rows_needs_little_memory(replicats: Replicats)
     assert grown < 60_000
 
 
+def test_references_show_whether_they_have_the_text_of_their_parents(south: str) -> None:
+    with session.connect(south) as connection:
+        session.execute(
+            connection,
+            "CREATE TABLE p (id numeric PRIMARY KEY, code int8 UNIQUE, name text UNIQUE, day timestamp UNIQUE,"
+            " UNIQUE (code, name))",
+        )
+        session.execute(
+            connection,
+            "CREATE TABLE c (a int4 REFERENCES p, b int4 REFERENCES p (code), c varchar REFERENCES p (name),"
+            " d date REFERENCES p (day), FOREIGN KEY (b, c) REFERENCES p (code, name))",
+        )
+        child, parent = (target_table(connection, TableName("public", name)) for name in "cp")
+    assert child is not None
+    assert parent is not None
+    assert {each.columns: each.same_text for each in child.foreign} == {
+        ("a",): False,
+        ("b",): True,
+        ("c",): True,
+        ("d",): False,
+        ("b", "c"): True,
+    }
+    found = ({"id"}, {"code"}, {"name"}, {"day"}, {"code", "name"})
+    assert set(parent.referred) == set(map(frozenset, found))
+
+
 def test_a_table_is_referenced_by_foreign_keys_of_any_table(south: str) -> None:
     with session.connect(south) as connection:
         for statement in (

@@ -49,14 +49,17 @@ def image(*values: str | None, first: int = 0) -> bytes:
     )
 
 
-def touched(*rows: Row, mappings: dict[TableDefinition, TableMapping] = MAPPINGS) -> list[Touched]:
+Mappings = dict[TableDefinition, TableMapping]
+
+
+def touched(*rows: Row, mappings: Mappings = MAPPINGS) -> list[Touched]:
     """Each row is a transaction of its own."""
     batch = make_batch([Tx(number, [row]) for number, row in enumerate(rows, 1)])
     return KeyFinder().touched(batch, batch.pieces, {n: mappings[table] for n, table in enumerate(batch.tables)})
 
 
-def conflict(one: Row, other: Row) -> bool:
-    first, second = touched(one, other)
+def conflict(one: Row, other: Row, mappings: Mappings = MAPPINGS) -> bool:
+    first, second = touched(one, other, mappings=mappings)
     return bool(first.writes & (second.writes | second.reads) or second.writes & first.reads)
 
 
@@ -111,6 +114,49 @@ def test_a_row_that_a_cascade_may_have_removed_is_inserted_after_it() -> None:
     assert not conflict(delete(PARENTS, "1"), insert(CHILDREN, "5", "2"))
     first, second = touched(insert(CHILDREN, "5", "2"), insert(CHILDREN, "6", "2"), mappings=found)
     assert not first.writes & (second.writes | second.reads)
+
+
+def with_reference(
+    reference: ForeignKey, *, exact: bool = True, referred: frozenset[str] = frozenset({"id"})
+) -> Mappings:
+    """Children that refer to parents in this way; ``exact``: the parent's types are."""
+    parents = MAPPINGS[PARENTS].target._replace(columns=columns("id", "code", exact=exact), referred=(referred,))
+    children = MAPPINGS[CHILDREN].target._replace(foreign=(reference,))
+    return {PARENTS: mapping(PARENTS, parents), CHILDREN: mapping(CHILDREN, children)}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_child_whose_text_is_not_that_of_its_parent_conflicts_with_it(exact: bool) -> None:
+    """An integer can refer to a number with decimals, and a date to a timestamp."""
+    found = with_reference(ForeignKey(("parent",), PARENT, ("id",), same_text=False), exact=exact)
+    child = insert(CHILDREN, "5", "1")
+    assert conflict(insert(PARENTS, "1.0", "a"), child, found)
+    assert conflict(child, delete(PARENTS, "1.0"), found)
+
+
+def test_a_child_whose_reference_is_not_mapped_conflicts_with_parents() -> None:
+    """The target sets the reference itself: a default value, a trigger, a generated column."""
+    found = with_reference(ForeignKey(("other",), PARENT, ("id",)))
+    assert conflict(insert(PARENTS, "1", "a"), insert(CHILDREN, "5", "1"), found)
+
+
+def test_a_reference_conflicts_with_an_update_that_may_replace_its_value() -> None:
+    found = with_reference(ForeignKey(("parent",), PARENT, ("code",)), referred=frozenset({"code"}))
+    replaced = update(PARENTS, "1", "b")
+    assert conflict(insert(CHILDREN, "5", "a"), replaced, found)
+    assert conflict(insert(CHILDREN, "5", "b"), replaced, found)
+    assert conflict(delete(CHILDREN, "5"), replaced, found)
+    assert not conflict(delete(CHILDREN, "5"), Row(PARENTS, IoType.FIELD_COMP, image("1")), found)
+    assert not conflict(insert(CHILDREN, "5", "a"), insert(PARENTS, "2", "b"), found)
+
+
+def test_a_reference_to_columns_that_are_not_unique_conflicts_with_its_parents() -> None:
+    """MariaDB allows it; each of the rows with the value is a parent."""
+    found = with_reference(ForeignKey(("parent",), PARENT, ("code",)), referred=frozenset({"code"}))
+    target = found[PARENTS].target._replace(unique=(frozenset({"id"}),))
+    found[PARENTS] = mapping(PARENTS, target)
+    assert conflict(insert(PARENTS, "1", "a"), insert(CHILDREN, "5", "a"), found)
+    assert not conflict(insert(PARENTS, "1", "a"), insert(CHILDREN, "5", "b"), found)
 
 
 def test_for_types_whose_text_does_not_show_equality_the_whole_key_is_used() -> None:
