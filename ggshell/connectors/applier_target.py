@@ -102,10 +102,10 @@ class WatermarkedTarget(PipelinedTarget[Step]):
         """Whether the rows that an earlier run of the group had in the transaction table were deleted."""
         return not self._tables.has_names(self._checkpoint_table, self._group, self._key)
 
-    def threads_gone(self, keys: Mapping[str, int]) -> list[str]:
-        """The names of those threads, given with their keys, that have no row."""
+    def thread_rows(self, keys: Mapping[str, int]) -> dict[str, CheckpointRow | None]:
+        """The rows of threads, given by their names and keys; None for one that has no row."""
         table = self._checkpoint_table
-        return [name for name, key in keys.items() if self._tables.read(table, name, key) is None]
+        return {name: self._tables.read(table, name, key) for name, key in keys.items()}
 
     def save(self, state: WatermarkState) -> None:
         """Move the row and remove the names that it has passed, in one transaction."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -57,6 +57,6 @@ class Watermarks(Protocol):
         """Whether the rows with ids of applied transactions, which an earlier run had, no longer exist."""
         ...
 
-    def threads_gone(self, keys: Mapping[str, int]) -> Sequence[str]:
-        """Return the names of those threads, given with their keys, that have no row."""
+    def thread_rows(self, keys: Mapping[str, int]) -> Mapping[str, CheckpointRow | None]:
+        """Return the rows of threads, given by their names and keys; None for one that has no row."""
         ...

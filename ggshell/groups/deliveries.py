@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ from ggshell.connectors.target_setup import TargetSetup, Watermarks
 from ggshell.groups.applied_ddl import ddl_choices
 from ggshell.groups.checkpoint_rows import row_key, thread_name
 from ggshell.groups.lifecycle import GroupContext
-from ggshell.home.checkpoint import AdditionalRows, GroupOptions, ReplicatKind
+from ggshell.groups.thread_changes import require_same_threads
+from ggshell.home.checkpoint import AdditionalRows, AssignedThreads, GroupOptions, ReplicatKind
 from ggshell.home.events import Severity
 from ggshell.parameters.process_parameters import ReplicatParameters
 from ggshell.pipeline.apply.adaptive import AdaptiveDelivery
@@ -40,6 +41,7 @@ from ggshell.pipeline.apply.target import (
 from ggshell.pipeline.apply.threads import Router, ThreadRule, thread_rule
 from ggshell.record.definition import TableDefinition
 from ggshell.record.name_patterns import matches
+from ggshell.trail.name import TrailName
 from ggshell.types import TableName
 
 
@@ -143,17 +145,25 @@ def _require_kept(setup: ReplicatSetup, target: GroupTarget) -> None:
     if setup.kind is ReplicatKind.PARALLEL:
         what = "the record of its transactions in the transaction table" if target.names_gone() else ""
     else:
-        names = [thread_name(setup.context.group, thread) for thread in kept.threads]
-        gone = target.threads_gone({name: setup.key(name) for name in names})
+        gone = [name for name, found in _thread_rows(setup, target, kept).items() if found is None]
         what = f"the row of {', '.join(gone)}" if gone else ""
     if what:
         raise names_gone(setup.context.group, f"{what} of checkpoint table {setup.target.table}", low)
 
 
+def _thread_rows(setup: ReplicatSetup, marks: Watermarks, kept: AdditionalRows) -> Mapping[str, CheckpointRow | None]:
+    """Return the rows of the threads of the last run by their names; None for a row that does not exist."""
+    names = [thread_name(setup.context.group, thread) for thread in kept.threads]
+    return marks.thread_rows({name: setup.key(name) for name in names})
+
+
 def with_additional_rows(options: GroupOptions, delivery: GroupDelivery, *, whole: bool) -> GroupOptions:
     """Return a checkpoint's options with a group's additional rows; ``whole``: nothing is applied above its own row."""
     threads = delivery.threads
-    return options if threads is None else options._replace(additional=AdditionalRows(tuple(threads), whole))
+    if threads is None:
+        return options
+    kept = options.additional or AdditionalRows()
+    return options._replace(additional=kept._replace(threads=tuple(threads), all=whole))
 
 
 def open_delivery(setup: ReplicatSetup, target: GroupTarget, mapper: Mapper) -> GroupDelivery:
@@ -243,6 +253,7 @@ def _coordinated(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, m
             delivery = _delivery(setup, own, mapper, start, counters)
             delivery.start()
             appliers[thread] = Applier(number, own, delivery, answers)
+        _keep_threads(setup, marks, start, rules)
     except BaseException:
         for applier in appliers.values():
             applier.end()
@@ -256,6 +267,26 @@ def _coordinated(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, m
     alone = _delivery(setup, target, mapper, start, counters)
     barrier = DdlBarrier(alone, list(appliers.values()), setup.responses.whole)
     return CoordinatedDelivery(appliers, answers, mapper, router, start, barrier, marks.save)
+
+
+def _keep_threads(
+    setup: ReplicatSetup, marks: Watermarks, start: CheckpointRow, rules: Sequence[tuple[str, str, ThreadRule]]
+) -> None:
+    """Store the threads of all tables before anything is applied.
+
+    Raises StateError if they differ from those of the last run where its threads have applied transactions.
+    """
+    context = setup.context
+    kept = context.checkpoint.options.additional or AdditionalRows()
+    now = tuple(AssignedThreads(source, *rule) for source, _, rule in rules)
+    if kept.assigned == now:
+        return
+    rows = _thread_rows(setup, marks, kept) if kept.assigned else {}
+    reached = max((row.csn for row in rows.values() if row is not None and row.csn is not None), default=None)
+    trail = TrailName.parse(context.checkpoint.read.trail, context.home.root)
+    require_same_threads(trail, start, reached, kept.assigned, now)
+    options = context.checkpoint.options._replace(additional=kept._replace(assigned=now))
+    context.save(context.checkpoint._replace(options=options))
 
 
 def _thread_rules(setup: ReplicatSetup) -> list[tuple[str, str, ThreadRule]]:

@@ -145,14 +145,26 @@ class AddedAt(StrEnum):
     PLACED = "placed"
 
 
+class AssignedThreads(NamedTuple):
+    """The threads that a MAP assigns its tables to: one, or those that share the rows by columns; ``barrier``: COORDINATED."""
+
+    source: str
+    first: int
+    last: int
+    columns: tuple[str, ...] = ()
+    barrier: bool = False
+
+
 class AdditionalRows(NamedTuple):
     """The rows that a group has in its checkpoint table besides its own.
 
     ``threads``: the threads of a coordinated Replicat. ``all``: the group's own row covers everything that is applied.
+    ``assigned``: the threads of the tables, by the MAPs of the last run in their order.
     """
 
     threads: tuple[int, ...] = ()
     all: bool = False
+    assigned: tuple[AssignedThreads, ...] = ()
 
 
 class PathSettings(NamedTuple):

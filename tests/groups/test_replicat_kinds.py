@@ -251,6 +251,44 @@ def test_transactions_above_the_low_watermark_of_a_killed_parallel_replicat_are_
     until("source and target are the same", lambda: has_same_rows(pipeline))
 
 
+END_WAITING = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+
+def make_thread_2_lead(pipeline: Pipeline) -> None:
+    """Kill a coordinated Replicat whose thread 2 has applied a transaction after one of thread 1 that waits for a lock."""
+    pipeline.in_north("INSERT INTO a.parents VALUES (1, 'one', 0)")
+    pipeline.start("ext1", "rep1")
+    until("the parent arrives", lambda: pipeline.in_south("SELECT count(*) FROM b.parents") == [(1,)])
+    with psycopg.connect(pipeline.south, autocommit=True) as holder, holder.transaction():
+        holder.execute("SELECT FROM b.parents FOR UPDATE")
+        pipeline.in_north("UPDATE a.parents SET n = 1", "INSERT INTO a.notes VALUES ('later', 1)")
+        until("thread 2 is ahead", lambda: pipeline.in_south("SELECT count(*) FROM b.notes") == [(1,)])
+        pipeline.run("KILL REPLICAT rep1")
+        pipeline.in_south(END_WAITING)
+
+
+def test_other_threads_are_refused_where_threads_have_applied_more_than_others(pipeline: Pipeline) -> None:
+    """Thread 2 has applied later transactions than thread 1, so that its row would count those of thread 1 as applied."""
+    prepare(pipeline, "coordinated")
+    parameters = pipeline.home.parameters("rep1")
+    before = parameters.read_text()
+    make_thread_2_lead(pipeline)
+    parameters.write_text(before.replace("MAP a.notes", "MAP a.parents, TARGET b.parents, THREAD (2);\nMAP a.notes"))
+    pipeline.start("rep1")
+    report = pipeline.abended_report(REP1)
+    assert "GGS-00566  MAP assigns a.parents to thread 2, but the last run assigned it to thread 1" in report
+    assert pipeline.in_south("SELECT n FROM b.parents") == [(0,)]
+    parameters.write_text(before)
+    pipeline.start("rep1")
+    wait_and_compare(pipeline)
+    pipeline.run("STOP REPLICAT rep1")
+    parameters.write_text(before.replace("MAP a.notes", "MAP a.parents, TARGET b.parents, THREAD (2);\nMAP a.notes"))
+    pipeline.start("rep1")
+    run_workload(pipeline, random.Random(8), 50)
+    pipeline.in_north("INSERT INTO a.items VALUES (1001, 'end', 0)")
+    until("source and target are the same", lambda: has_same_rows(pipeline), 60)
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["let go", "killed meanwhile"])
 def test_a_parallel_replicat_keeps_applying_while_a_row_is_locked(pipeline: Pipeline, killed: bool) -> None:
     prepare(pipeline, "parallel")
