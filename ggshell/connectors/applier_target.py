@@ -11,7 +11,7 @@ from ggshell.connectors.target_setup import TargetSetup
 from ggshell.errors import ApplyError, ConnectionLostError, DatabaseError, ParameterError
 from ggshell.home.checkpoint import ReplicatKind
 from ggshell.pipeline.apply.applier import Turns
-from ggshell.pipeline.apply.checkpoint_table import applied_by_appliers, id_parts
+from ggshell.pipeline.apply.checkpoint_table import applied_by_appliers, applied_by_threads, id_parts
 from ggshell.pipeline.apply.target import CheckpointRow, Refusal
 from ggshell.pipeline.apply.watermarks import WatermarkState
 from ggshell.types import TableName
@@ -102,6 +102,12 @@ class WatermarkedTarget(PipelinedTarget[Step]):
         """Whether the rows that an earlier run of the group had in the transaction table were deleted."""
         return not self._tables.has_names(self._checkpoint_table, self._group, self._key)
 
+    def forget_threads(self, keys: Mapping[str, int]) -> None:
+        """Remove rows that threads, given by their names and keys, have left: the group's row is new."""
+        table = self._checkpoint_table
+        for name in self.threads_above(None, keys):
+            self._tables.cleanup(table, name, keys[name])
+
     def thread_rows(self, keys: Mapping[str, int]) -> dict[str, CheckpointRow | None]:
         """The rows of threads, given by their names and keys; None for one that has no row."""
         table = self._checkpoint_table
@@ -133,18 +139,25 @@ def require_checkpoint_table(setup: TargetSetup) -> TableName:
 
 
 def without_appliers(opened: _Target, setup: TargetSetup) -> _Target:
-    """Check that no parallel Replicat has left applied transactions that another kind of Replicat would apply again.
+    """Check that no Replicat of another kind has left applied transactions that this one would apply again.
 
     Raises StateError, and closes the target.
     """
-    if setup.kind is ReplicatKind.PARALLEL:
-        return opened
     try:
-        _require_no_appliers(opened, setup)
+        if setup.kind is not ReplicatKind.PARALLEL:
+            _require_no_appliers(opened, setup)
+        _require_no_threads(opened, setup)
     except BaseException:
         opened.close()
         raise
     return opened
+
+
+def _require_no_threads(target: PipelinedTarget[Any], setup: TargetSetup) -> None:
+    row = target.checkpoint() if target.found and setup.threads else None
+    ahead = target.threads_above(row.csn, dict(setup.threads)) if row is not None else []
+    if ahead:
+        raise applied_by_threads(ahead, setup.group, setup.kind, setup.table)
 
 
 def _require_no_appliers(target: PipelinedTarget[Any], setup: TargetSetup) -> None:

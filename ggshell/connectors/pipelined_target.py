@@ -8,14 +8,14 @@ and is sent with the next group.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from ggshell.connectors.applier_checkpoint_tables import ApplierCheckpointTables
 from ggshell.connectors.checkpointed_target import CheckpointedTarget
 from ggshell.pipeline.apply.checkpoint_table import row_gone
 from ggshell.pipeline.apply.target import BatchLimits, CheckpointRow, Refusal
-from ggshell.types import TableName
+from ggshell.types import Csn, TableName
 
 STREAM_ROWS: Final = 4000
 """The rows of an unfinished group that are sent without waiting for the group's commit."""
@@ -102,6 +102,13 @@ class PipelinedTarget(CheckpointedTarget, Generic[Step]):
         if self._table is None or row is None:
             return []
         return self._tables.applied_above(self._table, self._group, self._key, row.csn)
+
+    def threads_above(self, low: Csn | None, keys: Mapping[str, int]) -> list[str]:
+        """The threads, given with the keys of their rows, whose rows are above a CSN; None: all that have a row."""
+        if self._table is None:
+            return []
+        rows = [(name, csn) for name, key, csn, _ in self._tables.groups(self._table) if keys.get(name) == key]
+        return [name for name, csn in rows if low is None or (csn and Csn.parse(csn) > low)]
 
     @abstractmethod
     def await_appliers(self) -> None:

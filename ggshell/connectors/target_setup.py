@@ -21,7 +21,8 @@ class TargetSetup:
     ``group``: the group, or the name of one of its threads, which has its own row in the checkpoint table. ``table``: the
     checkpoint table, None for NODBCHECKPOINT. ``begin``: the first checkpoint row, used if the table has none. ``key``: the
     key of the row. ``has_row``: the table must have the row already. ``limits``: BATCHSQL. ``options``: DBOPTIONS.
-    ``max_operations``: MAXTRANSOPS.
+    ``max_operations``: MAXTRANSOPS. ``threads``: names and keys of the rows that threads of a coordinated Replicat may have
+    left, for a group of another kind that has not run yet.
     """
 
     login: str
@@ -36,6 +37,7 @@ class TargetSetup:
     limits: BatchLimits = NO_LIMITS
     options: SessionOptions = PLAIN_SESSION
     max_operations: int | None = None
+    threads: tuple[tuple[str, int], ...] = ()
 
 
 @runtime_checkable
@@ -55,6 +57,10 @@ class Watermarks(Protocol):
 
     def names_gone(self) -> bool:
         """Whether the rows with ids of applied transactions, which an earlier run had, no longer exist."""
+        ...
+
+    def forget_threads(self, keys: Mapping[str, int]) -> None:
+        """Remove rows that threads, given by their names and keys, have left: the group's row is new."""
         ...
 
     def thread_rows(self, keys: Mapping[str, int]) -> Mapping[str, CheckpointRow | None]:

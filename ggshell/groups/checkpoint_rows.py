@@ -73,6 +73,13 @@ def thread_name(group: str, thread: int) -> str:
     return f"{group[:LETTERS].upper()}{thread:03d}"
 
 
+def thread_keys(home: Home, checkpoint: Checkpoint) -> dict[str, int]:
+    """Return the keys of all rows that threads of a coordinated Replicat with this name may have, by the names of the rows."""
+    keys, others = keys_in_use(home, checkpoint), {name for name, _ in home.group_names()}
+    names = {thread_name(checkpoint.group, thread) for thread in range(1000)} - others
+    return {name: group_key(name, keys) for name in names}
+
+
 def group_of_thread(name: str) -> str:
     """Return the group prefix in the name of a thread's row, or an empty text if it is not the name of a thread."""
     return name[:-3] if len(name) > 3 and name[-3:].isdigit() else ""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ggshell.connectors.registry import connector_for
 from ggshell.connectors.target_setup import TargetSetup, Watermarks
 from ggshell.groups.applied_ddl import ddl_choices
-from ggshell.groups.checkpoint_rows import row_key, thread_name
+from ggshell.groups.checkpoint_rows import row_key, thread_keys, thread_name
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.groups.thread_changes import require_same_threads
 from ggshell.home.checkpoint import AdditionalRows, AssignedThreads, GroupOptions, ReplicatKind
@@ -92,8 +92,17 @@ def replicat_setup(
             parameters.suppress_triggers, parameters.defer_constraints, parameters.non_transactional
         ),
         max_operations=parameters.max_operations,
+        threads=_left_threads(context),
     )
     return ReplicatSetup(context, parameters, target, discard, responses, set())
+
+
+def _left_threads(context: GroupContext) -> tuple[tuple[str, int], ...]:
+    """Return the rows that an earlier, coordinated Replicat of this name may have left, for a group of another kind."""
+    options = context.checkpoint.options
+    if options.added is None or options.replicat_kind is ReplicatKind.COORDINATED:
+        return ()
+    return tuple(thread_keys(context.home, context.checkpoint).items())
 
 
 def open_target(setup: ReplicatSetup) -> GroupTarget:
@@ -239,6 +248,8 @@ def _appliers(
 
 def _coordinated(setup: ReplicatSetup, target: GroupTarget, marks: Watermarks, mapper: Mapper) -> CoordinatedDelivery:
     start, _, _ = marks.start()
+    if not target.found:
+        marks.forget_threads(thread_keys(setup.context.home, setup.context.checkpoint))
     answers = Answers()
     counters = _counters(setup, shared=True)
     rules = _thread_rules(setup)

@@ -289,6 +289,46 @@ def test_other_threads_are_refused_where_threads_have_applied_more_than_others(p
     until("source and target are the same", lambda: has_same_rows(pipeline), 60)
 
 
+@pytest.mark.parametrize("added", ["", "PARALLEL,"])
+def test_transactions_of_threads_that_lead_are_not_repeated_by_another_kind(pipeline: Pipeline, added: str) -> None:
+    prepare(pipeline, "coordinated")
+    make_thread_2_lead(pipeline)
+    again = "ADD REPLICAT rep1, {} EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks"
+    pipeline.run("DELETE REPLICAT rep1 !", again.format(added))
+    parameters = pipeline.home.parameters("rep1")
+    before = parameters.read_text()
+    parameters.write_text("REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*;\n")
+    pipeline.start("rep1")
+    report = pipeline.abended_report(REP1)
+    assert "GGS-00564" in report
+    assert "by the row of REP1002: a " in report
+    pipeline.run("DELETE REPLICAT rep1 !", again.format("COORDINATED MAXTHREADS 4,"))
+    parameters.write_text(before)
+    pipeline.start("rep1")
+    wait_and_compare(pipeline)
+    pipeline.run("STOP REPLICAT rep1", "DELETE REPLICAT rep1 !", again.format(added))
+    parameters.write_text("REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*;\n")
+    pipeline.start("rep1")
+    pipeline.in_north("INSERT INTO a.items VALUES (1001, 'end', 0)")
+    until("source and target are the same", lambda: has_same_rows(pipeline), 60)
+
+
+def test_rows_of_threads_without_the_row_of_their_group_are_not_used(pipeline: Pipeline) -> None:
+    """They are left by an earlier group, and would count everything that the new one reads as applied."""
+    prepare(pipeline, "coordinated")
+    pipeline.start("ext1", "rep1")
+    wait_and_compare(pipeline)
+    pipeline.run("STOP REPLICAT rep1", "DELETE REPLICAT rep1 !")
+    pipeline.run("DBLOGIN USERIDALIAS south", "CLEANUP CHECKPOINTTABLE b.checks, REPLICAT rep1")
+    assert pipeline.in_south("SELECT count(*) FROM b.checks") == [(5,)]
+    pipeline.in_south("DELETE FROM b.items")
+    pipeline.run(
+        "ADD REPLICAT rep1, COORDINATED MAXTHREADS 4, EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks",
+        "START REPLICAT rep1",
+    )
+    until("the rows are applied again", lambda: has_same_rows(pipeline))
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["let go", "killed meanwhile"])
 def test_a_parallel_replicat_keeps_applying_while_a_row_is_locked(pipeline: Pipeline, killed: bool) -> None:
     prepare(pipeline, "parallel")

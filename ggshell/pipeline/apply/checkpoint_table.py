@@ -82,6 +82,18 @@ def applied_by_appliers(count: int, group: str, kind: str, table: TableName | No
     )
 
 
+def applied_by_threads(threads: Sequence[str], group: str, kind: str, table: TableName | None) -> StateError:
+    """Return the error for transactions of a coordinated Replicat that another kind of Replicat would repeat."""
+    return StateError(
+        f"a coordinated Replicat that did not stop cleanly has applied transactions above the row of {group}, by the"
+        f" row{'s'[: len(threads) != 1]} of {', '.join(threads)}: a {kind.lower()} Replicat would apply them again",
+        code="GGS-00564",
+        where=f"checkpoint table {table}",
+        hint="ADD the group as COORDINATED again, START it, and STOP it (not KILL); then ADD it as the other kind: HELP"
+        " GGS-00564",
+    )
+
+
 def uncertain(group: str, error: RowGoneError, low: str, high: str) -> RowGoneError:
     """Return the error for a parallel group that lost its row: no single CSN in the range is a correct position."""
     reason = error.message.partition(";")[0]
