@@ -197,6 +197,17 @@ def test_an_invalid_option_of_a_kind_is_refused(pipeline: Pipeline, added: str, 
     assert text in pipeline.run(f"ADD REPLICAT replong, {added}", fails=True)
 
 
+def test_a_group_that_would_share_a_row_with_a_thread_is_refused(pipeline: Pipeline) -> None:
+    text = "EXTTRAIL ./dirdat/ea, CHECKPOINTTABLE b.checks"
+    pipeline.run(f"ADD REPLICAT one, COORDINATED, {text}", f"ADD REPLICAT two001, {text}")
+    found = pipeline.run(f"ADD REPLICAT one001, {text}", fails=True)
+    assert "the row of REPLICAT ONE001 in checkpoint table b.checks would be that of a thread" in found
+    assert "thread of the coordinated REPLICAT TWO" in pipeline.run(
+        f"ADD REPLICAT two, COORDINATED, {text}", fails=True
+    )
+    pipeline.run(f"ADD REPLICAT one001, {text}2", f"ADD REPLICAT one00, {text}", f"ADD REPLICAT two, PARALLEL, {text}")
+
+
 def test_a_thread_beyond_maxthreads_is_refused_with_its_line(pipeline: Pipeline) -> None:
     prepare(pipeline, "coordinated")
     pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nMAP a.*, TARGET b.*, THREAD (9);\n")

@@ -13,7 +13,7 @@ from ggshell.cli.replicat_rows import MOST_THREADS, folder_target, row_names
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
 from ggshell.errors import ConflictError, DatabaseError, GgsError, NotFoundError, StateError, UsageError
-from ggshell.groups.checkpoint_rows import LETTERS, row_key
+from ggshell.groups.checkpoint_rows import LETTERS, group_of_thread, row_key
 from ggshell.home.checkpoint import (
     AddedAt,
     Checkpoint,
@@ -62,6 +62,8 @@ def add_replicat(
             "Missing checkpoint table specification.",
             hint="add CHECKPOINTTABLE schema.table here, or to GLOBALS for all groups",
         )
+    options = _kind(group_name, table, parallel=parallel, coordinated=coordinated)
+    _require_own_row(session, group_name, options.replicat_kind, str(table or ""))
     start = starting_position(session, exttrail, begin, extseqno, extrba)
     now = session.clock.now()
     found = Checkpoint(
@@ -72,7 +74,7 @@ def add_replicat(
         created=now,
         begin=begin,
         begin_time=now if begin else 0,
-        options=_kind(group_name, table, parallel=parallel, coordinated=coordinated)._replace(
+        options=options._replace(
             added=AddedAt.PLACED if begin or extseqno is not None or extrba is not None else AddedAt.FIRST,
             nodbcheckpoint=table is None,
             checkpoint_table=str(table or ""),
@@ -197,6 +199,22 @@ def _folder_targets(session: Session) -> Iterator[tuple[str, str]]:
         options = other.checkpoint.options if other.checkpoint is not None else GroupOptions()
         if options.replicat_kind is ReplicatKind.LAKE:
             yield other.group, options.target
+
+
+def _require_own_row(session: Session, group: str, kind: ReplicatKind, table: str) -> None:
+    """Raise ConflictError if a group and a thread of a coordinated Replicat would have the same row in the checkpoint table."""
+    for other in session.home.groups():
+        options = other.checkpoint.options if other.checkpoint is not None else GroupOptions()
+        if not table or options.checkpoint_table != table:
+            continue
+        pairs = ((group, kind, other.group), (other.group, options.replicat_kind, group))
+        for coordinated, of_kind, name in pairs:
+            if of_kind is ReplicatKind.COORDINATED and group_of_thread(name.upper()) == coordinated.upper():
+                raise ConflictError(
+                    f"the row of REPLICAT {name} in checkpoint table {table} would be that of a thread of the coordinated"
+                    f" REPLICAT {coordinated}.",
+                    hint="take a name that is not the other one with three digits, or another checkpoint table",
+                )
 
 
 def _kind(group: str, table: TableName | None, *, parallel: bool, coordinated: tuple[str, int] | bool) -> GroupOptions:
