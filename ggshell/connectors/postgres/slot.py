@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PUBLICATION = "ggshell"
 """The publication of a database, shared by all Extracts. It lists the tables with TRANDATA."""
+_EVERYTHING = "publish = 'insert, update, delete, truncate', publish_via_partition_root = true"
 
 _STATUS = """
 SELECT active, coalesce(active_pid, 0), coalesce(restart_lsn - '0/0', 0), coalesce(confirmed_flush_lsn - '0/0', 0),
@@ -109,11 +110,14 @@ def free_disk(connection: psycopg.Connection[Any]) -> int | None:
 
 
 def ensure_publication(connection: psycopg.Connection[Any]) -> bool:
-    """Create the shared publication unless it exists. Return whether it was created."""
-    if execute(connection, "SELECT 1 FROM pg_publication WHERE pubname = %s", [PUBLICATION]):
-        return False
-    execute(connection, f"CREATE PUBLICATION {PUBLICATION} WITH (publish_via_partition_root = true)")
-    return True
+    """Create the shared publication, or let it publish every operation. Return whether it was created."""
+    whole = "pubinsert AND pubupdate AND pubdelete AND pubtruncate AND pubviaroot"
+    found = execute(connection, f"SELECT {whole} FROM pg_publication WHERE pubname = %s", [PUBLICATION])
+    if not found:
+        execute(connection, f"CREATE PUBLICATION {PUBLICATION} WITH ({_EVERYTHING})")
+    elif not found[0][0]:
+        execute(connection, f"ALTER PUBLICATION {PUBLICATION} SET ({_EVERYTHING})")
+    return not found
 
 
 def register(connection: psycopg.Connection[Any], group: str, waiting: Waiting | None = None) -> int:

@@ -6,7 +6,7 @@ For PostgreSQL this is the replica identity (which columns of the old row are lo
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,14 +26,22 @@ SCHEMAS_SINCE = 150_000
 """The server version from which a publication can name whole schemas."""
 GENERATED_SINCE = 180_000
 """The server version from which a publication can carry stored generated columns."""
-_PUBLISHED = """
-SELECT n.nspname, c.relname
+_WHOLE = """CASE WHEN NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate) THEN 'operations'
+            WHEN NOT p.pubviaroot THEN 'partitions' ELSE '' END"""
+"""What a publication leaves out of all its tables."""
+_PUBLISHED = f"""
+SELECT n.nspname, c.relname, {_WHOLE}
   FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
   JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %(name)s
- UNION SELECT n.nspname, NULL FROM pg_publication p CROSS JOIN pg_namespace n WHERE p.pubname = %(name)s AND p.puballtables"""
-_SCHEMAS = """
- UNION SELECT n.nspname, NULL FROM pg_publication p JOIN pg_publication_namespace s ON s.pnpubid = p.oid
-  JOIN pg_namespace n ON n.oid = s.pnnspid WHERE p.pubname = %(name)s"""
+ UNION ALL SELECT n.nspname, NULL, {_WHOLE} FROM pg_publication p CROSS JOIN pg_namespace n
+ WHERE p.pubname = %(name)s AND p.puballtables"""
+_SCHEMAS = f"""
+ UNION ALL SELECT n.nspname, NULL, {_WHOLE} FROM pg_publication p JOIN pg_publication_namespace s ON s.pnpubid = p.oid
+  JOIN pg_namespace n ON n.oid = s.pnnspid WHERE p.pubname = %(name)s
+ UNION ALL SELECT n.nspname, c.relname, CASE WHEN r.prqual IS NOT NULL THEN 'rows' ELSE 'columns' END
+  FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+  JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE p.pubname = %(name)s AND (r.prqual IS NOT NULL OR r.prattrs IS NOT NULL)"""
 
 
 _OTHERS = """
@@ -110,18 +118,30 @@ class Trandata(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The published tables, as pairs of schema and table. None as the table stands for every table of the schema."""
+    """The published tables, as pairs of schema and table. None as the table stands for every table of the schema.
 
-    names: frozenset[tuple[Any, ...]]
+    The values say what an administrator has excluded: rows, columns, operations or partitions; empty for nothing.
+    """
+
+    names: Mapping[tuple[str, str | None], str]
 
     def has(self, table: TableName) -> bool:
         return (table.owner, table.name) in self.names or (table.owner, None) in self.names
+
+    def left_out(self, table: Member) -> str:
+        """What the publication leaves out of a table."""
+        name = table.table
+        found = self.names.get((name.owner, name.name)) or self.names.get((name.owner, None), "")
+        return "" if found == "partitions" and table.kind != "p" else found
 
 
 def published(connection: psycopg.Connection[Any]) -> Published:
     """The tables in the publication."""
     schemas = _SCHEMAS if connection.info.server_version >= SCHEMAS_SINCE else ""
-    return Published(frozenset(execute(connection, _PUBLISHED + schemas, {"name": PUBLICATION})))
+    rows = execute(connection, _PUBLISHED + schemas, {"name": PUBLICATION})
+    return Published(
+        {(schema, table): left_out for schema, table, left_out in rows}
+    )  # the last row of a table says most
 
 
 def info_all(connection: psycopg.Connection[Any], tables: Iterable[TableName]) -> dict[TableName, Trandata]:
@@ -131,7 +151,7 @@ def info_all(connection: psycopg.Connection[Any], tables: Iterable[TableName]) -
     found = members(connection, list(tables))
     covered = not any(parts[0].kind == "p" for parts in found.values()) or schema_trandata_sql.fires(connection)
     carried = any(parts[0].generated for parts in found.values()) and _publishes_generated(connection)
-    states = {table: _state(parts, here.has(table), version, covered=covered) for table, parts in found.items()}
+    states = {table: _state(parts, here, version, covered=covered) for table, parts in found.items()}
     return {table: state._replace(generated=()) for table, state in states.items()} if carried else states
 
 
@@ -155,9 +175,11 @@ def _missing(table: TableName) -> NotFoundError:
     return NotFoundError(f"table {table} does not exist", code=NO_TABLE)
 
 
-def _state(parts: list[Member], is_published: bool, version: int, *, covered: bool) -> Trandata:
+def _state(parts: list[Member], here: Published, version: int, *, covered: bool) -> Trandata:
     table, *partitions = parts
-    lacks = table.lacks(version)
+    lacks, left_out = table.lacks(version), here.left_out(table)
+    if left_out:
+        lacks = f"the publication {PUBLICATION} leaves out some of its {left_out}"
     for part in partitions:
         why = part.lacks(version) or part.lacks_of(table)
         if why and not lacks:
@@ -167,7 +189,7 @@ def _state(parts: list[Member], is_published: bool, version: int, *, covered: bo
     names = tuple(part.table for part in leaves)
     later = Later.COVERED if covered else _later(table)
     return Trandata(
-        *(table.table, table.identity, table.identity, table.logged, is_published),
+        *(table.table, table.identity, table.identity, table.logged, here.has(table.table)),
         *(lacks, unnoted, names, later, table.generated),
         tuple(part.table for part in leaves if not part.in_log),
     )
@@ -208,18 +230,24 @@ def add_all(
     here, version, wanted = published(connection), connection.info.server_version, WantedIdentity(all_columns, keycols)
 
     def statements(parts: list[Member]) -> list[Statement]:
-        table = parts[0].table
         chosen = zip(parts, choose_all(parts, wanted, version), strict=True)
         found = [each for part, choice in chosen for each in _set_identity(part, choice)]
-        if not here.has(table):
-            found.append(Statement(table, f"ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY {quote_table(table)}"))
-        return found
+        return found + _publish(parts[0], here)
 
     def note_truncates(parts: list[Member]) -> None:
         schema_trandata_sql.installed(connection)
         _note_truncates(connection, parts)
 
     return _each(connection, list(tables), statements, note_truncates)
+
+
+def _publish(table: Member, here: Published) -> list[Statement]:
+    """The statements that publish all changes of a table."""
+    name, left_out = table.table, here.left_out(table)
+    change, only = f"ALTER PUBLICATION {PUBLICATION}", f"TABLE ONLY {quote_table(name)}"
+    if left_out in ("rows", "columns"):
+        return [Statement(name, f"{change} DROP {only}"), Statement(name, f"{change} ADD {only}")]
+    return [] if here.has(name) else [Statement(name, f"{change} ADD {only}")]
 
 
 def _note_truncates(connection: psycopg.Connection[Any], parts: list[Member]) -> None:

@@ -123,6 +123,31 @@ def test_a_partition_without_replica_identity_is_named_and_repaired(source: psyc
     source.execute("UPDATE s.root SET v = v")
 
 
+@pytest.mark.parametrize(
+    ("change", "left_out"),
+    [
+        ("SET TABLE s.t WHERE (id > 1)", "rows"),
+        ("SET TABLE s.t (id, v)", "columns"),
+        ("SET (publish = 'insert, update')", "operations"),
+        ("SET (publish_via_partition_root = false)", "partitions"),
+    ],
+)
+def test_what_an_administrator_excluded_from_the_publication_is_named_and_repaired(
+    source: psycopg.Connection, change: str, left_out: str
+) -> None:
+    """Regression: Extract captured a part of the changes and did not report it."""
+    source.execute("CREATE TABLE s.t (id int PRIMARY KEY, v int, w int) PARTITION BY RANGE (id)")
+    source.execute(
+        "CREATE TABLE s.low PARTITION OF s.t FOR VALUES FROM (0) TO (10); CREATE TABLE s.plain (id int PRIMARY KEY)"
+    )
+    trandata.add_all(source, [table("t"), table("plain")])
+    source.execute(f"ALTER PUBLICATION ggshell {change}")
+    found = trandata.info(source, table("t"))
+    assert (found.enabled, found.reason) == (False, f"the publication ggshell leaves out some of its {left_out}")
+    assert trandata.add(source, table("t")).enabled
+    assert trandata.add(source, table("plain")).enabled
+
+
 @pytest.mark.parametrize("identity", ["v int", "v int PRIMARY KEY", "v int NOT NULL UNIQUE"])
 def test_a_partition_created_later_accepts_updates_and_its_truncate_is_captured(
     source: psycopg.Connection, north: str, identity: str
