@@ -226,7 +226,7 @@ def from_text(text: str, type_name: str, source: str) -> str:
         return f"CAST(replace({text}, '+', '') AS INTERVAL)"
     if kind in _INTEGERS and not source.lower().startswith(_INTEGER_SOURCES):
         refusal = f"error('invalid input for type {kind}: \"' || {text} || '\"')"
-        return f"CASE WHEN contains({text}, '.') THEN {refusal} ELSE CAST({text} AS {type_name}) END"
+        return f"CASE WHEN regexp_matches({text}, '[.eE]') THEN {refusal} ELSE CAST({text} AS {type_name}) END"
     return f"CAST({text} AS {type_name})"
 
 

@@ -292,14 +292,15 @@ def test_the_current_row_is_returned_in_the_format_of_the_source(deliveries: Duc
     }
 
 
-def test_a_fraction_is_not_rounded_to_an_integer(deliveries: DuckDBDeliveries) -> None:
+@pytest.mark.parametrize("value", ["2.5", "1e-05"])
+def test_a_fraction_is_not_rounded_to_an_integer(deliveries: DuckDBDeliveries, value: str) -> None:
     deliveries.execute("CREATE TABLE i (id integer PRIMARY KEY, n integer)")
     source = TableDefinition(TableName("hr", "i"), (Column("id", "numeric"), Column("n", "numeric")), (0,))
     delivery = deliveries.start()
     delivery.feed(trail([Tx(1, [Row(source, IoType.INSERT, image("1", "2"))])])[0])
     delivery.flush()
-    delivery.feed(placed(make_batch([Tx(2, [Row(source, IoType.INSERT, image("2", "2.5"))])]), 5000))
-    with pytest.raises(ApplyError, match=r'invalid input for type INTEGER: "2\.5"'):
+    delivery.feed(placed(make_batch([Tx(2, [Row(source, IoType.INSERT, image("2", value))])]), 5000))
+    with pytest.raises(ApplyError, match=f'invalid input for type INTEGER: "{value}"'):
         delivery.flush()
     assert deliveries.execute("SELECT * FROM i") == [(1, 2)]
 
