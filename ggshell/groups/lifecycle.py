@@ -41,6 +41,7 @@ from ggshell.links import LINKS
 from ggshell.monitoring.group_lag import clock_ahead, clock_text_of
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.loading import load, load_replicat
+from ggshell.parameters.process_parameters import purges_source
 from ggshell.parameters.report_rules import ReportRules, report_rules
 
 ENDING_SECONDS: Final = 5.0
@@ -335,6 +336,10 @@ def _read_parameters(context: GroupContext) -> None:
         if parameter.note:
             context.report.event(Severity.WARNING, "GGS-00103", f"Line {parameter.line}: {parameter.note}")
     context.report_by(report_rules(found))
+    if purges_source(found):
+        from ggshell.groups.source_purge import SourcePurge
+
+        SourcePurge(context)
 
 
 def parameter_facts(path: Path, found: Sequence[Parameter]) -> dict[str, Any]:

@@ -247,6 +247,7 @@ class Globals(NamedTuple):
 def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
     """An Extract's parameters. Raises ParameterError."""
     require_same_tables(found)
+    purges_source(found)
     adding = [item.args["addtrandata"] for item in _named(found, "DDLOPTIONS") if "addtrandata" in item.args]
     result = ExtractParameters(
         group=_group(found, "EXTRACT", path),
@@ -292,6 +293,7 @@ def _ends_at_unreadable(found: list[Parameter]) -> bool:
 
 def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameters:
     """A Replicat's parameters. Raises ParameterError."""
+    purges_source(found)
     discards = [item.args for item in _named(found, "DISCARDFILE")]
     discard: dict[str, Any] = discards[-1] if discards else {}
     maps = _maps(found, path)
@@ -540,8 +542,22 @@ def _restart(item: Parameter) -> RestartRule:
     return RestartRule(_kind(item), given["group_name"], given.get("retries", 2), wait, reset)
 
 
+def purges_source(found: list[Parameter]) -> bool:
+    """Whether a group purges the trail that it reads. Raises ParameterError for a rule of Manager."""
+    given = _named(found, "PURGEOLDEXTRACTS")
+    for item in given:
+        if item.args:
+            raise item.wrong(
+                "PURGEOLDEXTRACTS in the file of a group has no options: it purges the trail that the group reads",
+                hint="specify trails and options in Manager's file",
+            )
+    return bool(given)
+
+
 def _purge(item: Parameter) -> PurgeRule:
     given = item.args
+    if "trail" not in given:
+        raise item.wrong("PURGEOLDEXTRACTS in Manager's file requires a trail", hint="for example ./dirdat/*")
     hours = given.get("minkeephours", 0) + 24 * given.get("minkeepdays", 0)
     every = MINUTE * given.get("frequencyminutes", 0) + HOUR * given.get("frequencyhours", 0)
     files = 1 if hours else given.get("minkeepfiles", 1)

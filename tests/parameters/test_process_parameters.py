@@ -95,6 +95,16 @@ def test_a_replicat_file_becomes_typed_parameters(tmp_path: Path) -> None:
     assert found.login == LoginParameters(alias="south", source="x")
 
 
+def test_only_manager_purges_trails_by_rules_and_a_group_purges_its_own(tmp_path: Path) -> None:
+    """Regression: a Replicat's file with PURGEOLDEXTRACTS was refused."""
+    replicat = "REPLICAT rep1\nTARGETDB x\nPURGEOLDEXTRACTS{}\nMAP shop.*, TARGET shop.*;\n"
+    assert load_replicat(write(tmp_path, replicat.format(""))).maps
+    with pytest.raises(ParameterError, match="has no options"):
+        load_replicat(write(tmp_path, replicat.format(" ./dirdat/*, USECHECKPOINTS")))
+    with pytest.raises(ParameterError, match="requires a trail"):
+        load_manager(write(tmp_path, "PURGEOLDEXTRACTS\n"))
+
+
 def test_manager_and_globals_files_become_typed_parameters(tmp_path: Path) -> None:
     manager = load_manager(
         write(tmp_path, "PORT 7810\nAUTOSTART ER *\nAUTORESTART EXTRACT e*, RETRIES 5, WAITSECONDS 1, RESETMINUTES 60\n"
