@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from ggshell.connectors.mysql.session import quote_name
@@ -112,6 +112,26 @@ def ddl_text(text: str, database: str, sql_mode: int = 0) -> DdlText | None:
     tag = f"{'ALTER' if first == 'RENAME' else first} {kind}"
     objects = _objects(found, kind, places, others)
     return DdlText(tag, objects, (*(() if kind == "INDEX" else places), *others))
+
+
+def executed_text(text: str, sql_mode: int = 0) -> str:
+    """The statement that a text executes: what follows ``SET STATEMENT … FOR``, or all of it."""
+    tokens, depth = _tokens(text, sql_mode), 0
+    if [token.word for token in islice(tokens, 2)] != ["SET", "STATEMENT"]:
+        return text
+    for token in tokens:
+        if token.kind is _Kind.SIGN:
+            depth += (token.name == "(") - (token.name == ")")
+        elif token.word == "FOR" and not depth:
+            return text[token.end :].lstrip()
+    return text
+
+
+def fills_table(text: str, sql_mode: int = 0) -> bool:
+    """Whether a statement creates a table with the rows of a query, so that it changes rows like an INSERT."""
+    words = [token.word for token in _tokens(text, sql_mode)]
+    kind = next((word for word in words if word in _KINDS | {"TEMPORARY"}), "")
+    return words[:1] == ["CREATE"] and kind == "TABLE" and "SELECT" in words
 
 
 def makes_versions(text: str, found: DdlText, sql_mode: int = 0) -> bool:

@@ -24,6 +24,7 @@ from ggshell.connectors.mysql.binlog.table_map import column_names, table_map, t
 from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
 from ggshell.connectors.mysql.binlog.transaction_payload import payload_events
 from ggshell.connectors.mysql.ddl_capture import DdlCapture
+from ggshell.connectors.mysql.ddl_text import executed_text
 from ggshell.connectors.mysql.encode import CapturedTable, encode_runs, statement_message
 from ggshell.connectors.mysql.gtids import position_text
 from ggshell.connectors.mysql.log_files import file_number, value_of
@@ -389,8 +390,10 @@ class MysqlLog:
     def _query(self, query: events.Query, event: bytes, head: EventHeader, cache: TransactionCache) -> Committed | None:
         if self._current is None:
             return None
+        mode = query.variables.sql_mode
+        query = query._replace(text=executed_text(query.text, mode))
         text = without_start(query.text)
-        found, rows_follow = read_statement(text, query.database), len(text) < len(query.text)
+        found, rows_follow = read_statement(text, query.database, mode), len(text) < len(query.text)
         kind, current = found.kind, self._current
         if kind is StatementKind.ROWS:
             raise _statement_refused(query.text.split(None, 1)[0].upper())
@@ -403,7 +406,7 @@ class MysqlLog:
         ends = kind is StatementKind.COMMIT or current.begin.standalone or self._is_single(kind, current)
         if kind is StatementKind.TRUNCATE and found.table is not None:
             self._truncate(found.table, event, cache)
-        if kind is StatementKind.OTHER:
+        if kind is StatementKind.OTHER and not current.begin.ineffective:
             self._executed(query._replace(text=text), event, cache)
         if kind in (StatementKind.XA_COMMIT, StatementKind.XA_ROLLBACK):
             return self._complete(current.begin.completes or found.xa, kind, head, cache)

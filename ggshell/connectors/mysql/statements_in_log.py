@@ -7,16 +7,23 @@ import re
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from ggshell.connectors.mysql.ddl_text import fills_table
 from ggshell.types import TableName
 
-_COMMENTS = re.compile(r"/\*(?!M?!).*?\*/|(?:--[ \t]|#)[^\n]*", re.DOTALL)
+_COMMENTS = re.compile(r"/\*(?!M?!).*?\*/|/\*M?!\d*|\*/|(?:--[ \t]|#)[^\n]*", re.DOTALL)
+"""Comments, and the signs around the content of those that the server executes."""
 _NAME = r"(?:`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[^\s.`\";]+)"
 _TRUNCATE = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?(?:({_NAME})\s*\.\s*)?({_NAME})", re.IGNORECASE)
 _XA = re.compile(
     r"XA\s+(START|BEGIN|END|PREPARE|COMMIT|ROLLBACK)\b\s*(.*?)\s*(?:ONE\s+PHASE)?\s*;?$", re.IGNORECASE | re.DOTALL
 )
 _ROWS_FOLLOW = re.compile(r"(CREATE\s+TABLE\b.*\S)\s+START\s+TRANSACTION\s*", re.DOTALL)
-_ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH"})
+_ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH", "SELECT", "DO", "CALL"})
+"""SELECT, DO and CALL are logged only for routines that change rows."""
+_ANALYZE = re.compile(
+    r"ANALYZE\s+(?:FORMAT\s*=\s*\w+\s+)?(?=(?:INSERT|UPDATE|DELETE|REPLACE|WITH|SELECT)\b)", re.IGNORECASE
+)
+"""What precedes a statement that is executed and explained."""
 
 
 class StatementKind(Enum):
@@ -59,9 +66,9 @@ def without_start(text: str) -> str:
     return text if found is None else found[1]
 
 
-def read_statement(text: str, database: str) -> LoggedStatement:
+def read_statement(text: str, database: str, sql_mode: int = 0) -> LoggedStatement:
     """Return what a statement of the log is. ``database``: the one in which it ran."""
-    plain = _COMMENTS.sub(" ", text).strip()
+    plain = _ANALYZE.sub("", _COMMENTS.sub(" ", text).strip(), count=1)
     words = plain[:200].upper().split(None, 2)
     first = words[0].rstrip(";") if words else ""
     if first in _FIRST_WORDS:
@@ -79,7 +86,8 @@ def read_statement(text: str, database: str) -> LoggedStatement:
             return LoggedStatement(
                 StatementKind.TRUNCATE, TableName(_plain(match[1]) if match[1] else database, _plain(match[2]))
             )
-    return LoggedStatement(StatementKind.ROWS if first in _ROWS else StatementKind.OTHER)
+    rows = first in _ROWS or (first == "CREATE" and fills_table(text, sql_mode))
+    return LoggedStatement(StatementKind.ROWS if rows else StatementKind.OTHER)
 
 
 def _plain(name: str) -> str:

@@ -179,6 +179,27 @@ def test_settings_that_capture_needs_are_named_with_what_to_set(capture: Mariadb
     assert "SET GLOBAL binlog_row_metadata = FULL" in refused
 
 
+@only_mariadb("it has fewer of these statements")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO items VALUES (2, 'b')",
+        "SET STATEMENT lock_wait_timeout = 10 FOR INSERT INTO items VALUES (2, 'b')",
+        "ANALYZE UPDATE items SET name = 'b'",
+        "ANALYZE FORMAT = JSON DELETE FROM items",
+        "/*!50000 INSERT INTO items VALUES (2, 'b') */",
+        "CREATE OR REPLACE TABLE others AS SELECT id FROM items",
+    ],
+)
+def test_changes_that_are_logged_as_statements_are_refused(capture: MariadbHome, statement: str) -> None:
+    """Regression: some forms of statements were ignored, so their changes were lost without a message."""
+    capture.execute(ITEMS, "INSERT INTO items VALUES (1, 'a')")
+    capture.add()
+    capture.start()
+    capture.execute("SET binlog_format = STATEMENT", statement)
+    assert "GGS-00478" in capture.abended_report()
+
+
 @only_mariadb("it has no such type")
 def test_a_column_whose_type_the_log_does_not_name_is_refused_at_the_start(capture: MariadbHome) -> None:
     capture.execute("CREATE TABLE items (id INT PRIMARY KEY, name UUID)")

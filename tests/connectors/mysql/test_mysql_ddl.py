@@ -189,6 +189,34 @@ def test_statements_are_executed_with_the_time_of_their_session(pair: _Pair) -> 
     assert str(execute(pair.target, "SELECT created FROM times WHERE id = 1")[0][0]) == "2020-09-13 17:26:40.250000"
 
 
+@only_mariadb("it has no such statement")
+def test_a_statement_with_settings_of_its_own_is_executed(pair: _Pair) -> None:
+    """Regression: TRUNCATE and DDL after SET STATEMENT … FOR were ignored, so the target kept its rows and columns."""
+    pair.start()
+    pair.run(
+        "CREATE TABLE items (id int PRIMARY KEY, name varchar(20))",
+        "INSERT INTO items VALUES (1, 'a')",
+        "SET STATEMENT lock_wait_timeout = 10, sql_mode = CONCAT('', SUBSTRING('A' FROM 2 FOR 1)) FOR TRUNCATE TABLE items",
+        "SET STATEMENT lock_wait_timeout = 10 FOR ALTER TABLE items ADD price int",
+        "INSERT INTO items VALUES (2, 'b', 3)",
+    )
+    pair.until_equal("items")
+
+
+@only_mariadb("it logs ALTER TABLE once")
+def test_an_alter_table_that_is_logged_in_two_phases_is_executed_once_and_only_if_it_succeeds(pair: _Pair) -> None:
+    """Regression: it was captured when it began and when it ended, also if it had failed."""
+    pair.start()
+    pair.run("CREATE TABLE items (id int PRIMARY KEY, n int)", "INSERT INTO items VALUES (1, 5), (2, 5)")
+    pair.run("SET binlog_alter_two_phase = ON", "ALTER TABLE items ADD price int DEFAULT 1, ALGORITHM = COPY")
+    with pytest.raises(Exception, match="Duplicate entry"):
+        pair.run("SET binlog_alter_two_phase = ON", "ALTER TABLE items ADD UNIQUE KEY by_n (n)")
+    pair.run("INSERT INTO items VALUES (3, 5, 2)")
+    pair.until_equal("items")
+    executed = pair.source.run("STATS EXTRACT ext1, TOTAL")
+    assert re.search(r"Mapped operations\s+4\.00", executed), executed  # and those of until_equal
+
+
 def test_a_table_is_truncated_after_its_columns_have_changed(pair: _Pair) -> None:
     pair.start()
     pair.run(

@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 import pytest
 
-from ggshell.connectors.mysql.ddl_text import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ddl_text, renamed
+from ggshell.connectors.mysql.ddl_text import (
+    ANSI_QUOTES,
+    NO_BACKSLASH_ESCAPES,
+    ddl_text,
+    executed_text,
+    fills_table,
+    renamed,
+)
 from ggshell.connectors.mysql.statements_in_log import without_start
 from ggshell.types import TableName
 
@@ -129,3 +136,34 @@ def test_only_a_table_is_followed_by_the_rows_of_its_query() -> None:
     assert without_start("CREATE TABLE `a` (\n  `b` int\n) START TRANSACTION") == "CREATE TABLE `a` (\n  `b` int\n)"
     body = "CREATE DEFINER=`root`@`%` PROCEDURE `p`() START TRANSACTION"
     assert without_start(body) == body
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SET STATEMENT max_statement_time = 9 FOR TRUNCATE t", "TRUNCATE t"),
+        (
+            "/* x */ set statement a = 'FOR b', c = SUBSTRING('a' FROM 1 FOR 1) for ALTER TABLE t ADD a int",
+            "ALTER TABLE t ADD a int",
+        ),
+        ("SET a = 1", "SET a = 1"),
+        ("ALTER TABLE t ADD a int", "ALTER TABLE t ADD a int"),
+    ],
+)
+def test_settings_of_a_statement_are_not_part_of_it(text: str, expected: str) -> None:
+    assert executed_text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "fills"),
+    [
+        ("CREATE TABLE a SELECT 1", True),
+        ("CREATE OR REPLACE TABLE a (b int) AS WITH c AS (SELECT 1) SELECT * FROM c", True),
+        ("CREATE TABLE a (`select` int COMMENT 'SELECT')", False),
+        ("CREATE TEMPORARY TABLE a SELECT 1", False),
+        ("CREATE VIEW a AS SELECT * FROM b", False),
+        ("CREATE PROCEDURE p () SELECT * FROM b", False),
+    ],
+)
+def test_a_table_that_is_created_with_the_rows_of_a_query(text: str, fills: bool) -> None:
+    assert fills_table(text) is fills

@@ -180,13 +180,19 @@ class GtidFlags(IntEnum):
     COMPLETED_XA = 128
 
 
+_BEGUN_ALTER, _FAILED_ALTER = 2, 8
+"""More flags of a GTID event of MariaDB, in a byte after everything else. With binlog_alter_two_phase, ALTER TABLE is logged
+when it begins, and again when it has been executed or has failed."""
+
+
 class TransactionBegin(NamedTuple):
     """The GTID event that begins a transaction.
 
     ``gtid``: its text, empty for an anonymous transaction; ``domain``: what orders it (MariaDB: the replication domain, MySQL:
     the UUID of the server), with ``number`` rising in it. ``standalone``: a single statement without an end of its own.
     ``prepares`` and ``completes``: the name of the XA transaction that it prepares, or commits or rolls back.
-    ``commit_time``: in microseconds since 1970, 0 if the event does not have it.
+    ``commit_time``: in microseconds since 1970, 0 if the event does not have it. ``ineffective``: its statement has only begun,
+    or has failed.
     """
 
     gtid: str
@@ -196,6 +202,7 @@ class TransactionBegin(NamedTuple):
     prepares: str = ""
     completes: str = ""
     commit_time: int = 0
+    ineffective: bool = False
 
     @property
     def of_mariadb(self) -> bool:
@@ -214,6 +221,8 @@ def mariadb_gtid(event: bytes) -> TransactionBegin:
         form, global_length, branch_length = _XID.unpack_from(event, place)
         data = event[place + _XID.size :][: global_length + branch_length]
         name = xa_name(form, data[:global_length], data[global_length:])
+        place += _XID.size + len(data)
+    more = event[place] if place < len(event) else 0
     return TransactionBegin(
         f"{domain}-{head.server_id}-{number}",
         str(domain),
@@ -221,6 +230,7 @@ def mariadb_gtid(event: bytes) -> TransactionBegin:
         bool(flags & GtidFlags.STANDALONE),
         name if flags & GtidFlags.PREPARED_XA else "",
         name if flags & GtidFlags.COMPLETED_XA else "",
+        ineffective=bool(more & (_BEGUN_ALTER | _FAILED_ALTER)),
     )
 
 
