@@ -12,7 +12,7 @@ import select
 import sys
 from collections import deque
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ggshell.connectors.oracle_redo.login import folder_of
 from ggshell.connectors.oracle_redo.rows import RedoRow
@@ -21,8 +21,21 @@ from ggshell.errors import CaptureError
 from ggshell.types import LogPosition
 
 
+class Waiting(NamedTuple):
+    """Rows from an SCN on wait, because a thread whose last row had the SCN ``after`` may have earlier ones."""
+
+    scn: int
+    thread: int
+    after: int
+
+
 class RowSource(Protocol):
     """Rows in SCN order, read forward."""
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """The rows that were read but are not returned yet; None if there are none."""
+        ...
 
     @property
     def bytes_read(self) -> int: ...
@@ -56,6 +69,7 @@ class RedoFolder:
         self._folder = folder
         self._start = start
         self._threads: dict[int, _Thread] = {}
+        self._listed = 0
         self._watch = FolderWatch(folder)
         try:
             self._rescan(opening=True)
@@ -67,13 +81,23 @@ class RedoFolder:
     def bytes_read(self) -> int:
         return sum(thread.reader.bytes_read for thread in self._threads.values())
 
+    @property
+    def waiting(self) -> Waiting | None:
+        waits = [thread.rows[0].scn for thread in self._threads.values() if thread.rows]
+        idle = [(thread.head, number) for number, thread in self._threads.items() if not thread.rows]
+        if not waits or not idle:
+            return None
+        after, number = min(idle)
+        return Waiting(min(waits), number, after)
+
     def take(self) -> list[RedoRow]:
         self._watch.clear()
         for thread in self._threads.values():
             if not thread.rows:
                 thread.fill()
-        if not any(thread.rows for thread in self._threads.values()):
-            self._rescan(opening=False)  # a thread may have been opened
+        # A thread may have been opened. Its rows must not come after later ones of a thread that always has more.
+        if self._has_changed() or not any(thread.rows for thread in self._threads.values()):
+            self._rescan(opening=False)
         threads = self._threads.values()
         rows = next(iter(threads)).take_all() if len(threads) == 1 else self._merge()
         failure = next((thread.failure for thread in threads if thread.failure is not None), None)
@@ -81,8 +105,16 @@ class RedoFolder:
             raise failure
         return rows
 
+    def _has_changed(self) -> bool:
+        """Whether the folder has other files than when this was last asked."""
+        try:
+            before, self._listed = self._listed, self._folder.stat().st_mtime_ns
+        except OSError:  # listing it says why
+            return True
+        return self._listed != before
+
     def _rescan(self, *, opening: bool) -> None:
-        """Add the threads that exist. A thread that appears while others are read had no rows before."""
+        """Add the threads that exist. The first row of one that appears while others are read must follow theirs."""
         for number, segments in sorted(list_segments(self._folder).items()):
             if number in self._threads:
                 continue

@@ -1,9 +1,9 @@
 """Oracle redo as a LogSource: reads rows of interleaved transactions and returns committed ones in order of commit SCN.
 
-It relies on these facts. Rows are in SCN order. A transaction whose START row was not read began before the position
-where capture begins, and is not captured. A restart reads again from the SCN at which the oldest open transaction
-began. What the trail already contains is recognized by commit SCN and transaction id, as several transactions may
-commit at the same SCN. What committed before an unreadable row is handed out first.
+It relies on these facts. Rows are in SCN order; a row that is not ends capture. A transaction whose START row was not
+read began before the position where capture begins, and is not captured. A restart reads again from the SCN at which the
+oldest open transaction began. What the trail already contains is recognized by commit SCN and transaction id, as several
+transactions may commit at the same SCN. What committed before an unreadable row is handed out first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ggshell.connectors.oracle_redo.definitions import Definitions, folded, table_name
 from ggshell.connectors.oracle_redo.encode import Encoder
-from ggshell.connectors.oracle_redo.folder import RowSource
+from ggshell.connectors.oracle_redo.folder import RowSource, Waiting
 from ggshell.connectors.oracle_redo.messages import ID_OFFSET, message_id, pack_row, unpack_row
 from ggshell.connectors.oracle_redo.rows import LOB_PIECES, Operation, RedoRow, format_xid
 from ggshell.errors import CaptureError
@@ -112,6 +112,11 @@ class RedoLog:
         self._known_to = cursor
 
     @property
+    def waiting(self) -> Waiting | None:
+        """Rows that wait for another thread; None if no rows wait."""
+        return self._rows.waiting
+
+    @property
     def bytes_read(self) -> int:
         """Bytes of log that were read since it was opened."""
         return self._rows.bytes_read
@@ -183,6 +188,14 @@ class RedoLog:
         return committed
 
     def _take(self, row: RedoRow, cache: TransactionCache, committed: list[Committed]) -> None:
+        if row.scn < self._read:
+            raise CaptureError(
+                f"thread {row.thread} has rows from SCN {row.scn} on, but reading has reached SCN {self._read}: a START skips"
+                " what committed at lower SCNs",
+                code="GGS-00542",
+                hint="export the rows of all threads in the order of their SCNs. To capture these, ALTER EXTRACT …,"
+                f" SCN {row.scn}, with a new trail",
+            )
         self._ordinal += 1
         if row.scn > self._read or self._at is None:
             if row.scn > self._read:

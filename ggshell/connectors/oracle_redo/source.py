@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
+from ggshell.clock import SystemClock
 from ggshell.connectors.oracle_redo.definitions import Definitions, read_definitions
 from ggshell.connectors.oracle_redo.folder import open_rows
 from ggshell.connectors.oracle_redo.log import NoDefinitions, RedoLog
@@ -25,6 +26,8 @@ from ggshell.trail.fileheader import Producer
 from ggshell.types import Csn, LogPosition, TableName
 
 _RUN = 1000
+WAITING_SECONDS = 300.0
+"""An export of several threads makes rows wait for less than this."""
 
 
 class RedoSource(SourceDatabase):
@@ -38,6 +41,9 @@ class RedoSource(SourceDatabase):
         self._wanted = wanted
         self._login = login
         self._log: RedoLog | None = None
+        self._clock = SystemClock()
+        self._waits: tuple[tuple[int, int] | None, float] = None, 0.0
+        self._warned: tuple[int, int] | None = None
         self._recovery = LogPosition(0, 0, 0)
 
     def noted(self, options: GroupOptions) -> GroupOptions:
@@ -45,6 +51,28 @@ class RedoSource(SourceDatabase):
 
     def producer(self, group: str) -> Producer:
         return Producer(group, "ggshell Capture", "Oracle", str(folder_of(self._login)), "redo")
+
+    @property
+    def end(self) -> int:
+        """After the rows that wait for another thread, so that the end of the log is not reached before them."""
+        waiting = self._log.waiting if self._log is not None else None
+        return waiting.scn + 1 if waiting is not None else 0
+
+    def check(self) -> str | None:
+        """Report rows that have waited for another thread for a long time, once for each place where it stopped."""
+        waiting = self._log.waiting if self._log is not None else None
+        place = (waiting.thread, waiting.after) if waiting is not None else None
+        now = self._clock.steady()
+        if place != self._waits[0]:
+            self._waits = place, now
+        if waiting is None or place == self._warned or now - self._waits[1] < WAITING_SECONDS:
+            return None
+        self._warned = place
+        self._warn(
+            "GGS-00549",
+            f"Redo from SCN {waiting.scn} on waits for thread {waiting.thread}, which has no rows after SCN {waiting.after}.",
+        )
+        return None
 
     @property
     def bounded(self) -> RedoLog | None:

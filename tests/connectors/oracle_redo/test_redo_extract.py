@@ -89,6 +89,27 @@ def test_a_restart_begins_at_the_oldest_open_transaction_and_needs_no_earlier_re
     assert "cannot go back to SCN 1001" in home.run("ALTER ext1, SCN 1001", fails=True)
 
 
+def test_lag_includes_rows_that_wait_for_another_thread(home: RedoHome) -> None:
+    """Regression: LAG said "At EOF" while rows waited for a thread without new rows."""
+    other = RedoWriter(home.folder, thread=2)
+    other.commit(other.begin(70))
+    other.flush()
+    home.writer.scn = 2000
+    xid = home.writer.begin()
+    home.writer.insert(xid, "ITEMS", {"ID": "1"})
+    home.writer.commit(xid)
+    home.writer.flush()
+    home.add("SCN 1001")
+    home.run("START EXTRACT ext1")
+    until("the other thread is read", lambda: home.checkpoint().read.current.csn == 1002)  # type: ignore[union-attr]
+    assert "no more records" not in home.run("LAG EXTRACT ext1")
+    assert home.ids() == []
+    other.scn = home.writer.scn
+    other.begin(71)
+    other.flush()
+    home.wait_for_ids(["1"])
+
+
 def test_missing_redo_ends_the_extract_with_the_reason(home: RedoHome) -> None:
     some(home.writer, 0, 5)
     home.writer.roll()

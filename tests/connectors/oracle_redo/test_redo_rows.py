@@ -249,6 +249,7 @@ def test_an_idle_thread_delays_only_rows_that_may_follow_its_own(tmp_path: Path)
         two.flush()
         assert collect(capture) == []
         assert log.state.read == one.scn
+        assert log.waiting == (two.scn - 2, 1, one.scn)
         one.scn = two.scn
         one.commit(one.begin(78))
         one.flush()
@@ -286,6 +287,46 @@ def test_a_thread_that_is_opened_later_is_read(tmp_path: Path) -> None:
         one.begin(3)
         one.flush()
         assert [row.after["id"] for row in collect(capture)] == [b"2"]
+
+
+def test_a_thread_that_is_opened_while_another_has_much_to_read_is_read_in_order(tmp_path: Path) -> None:
+    """Regression: it was found after the end of the other thread, so a restart skipped its rows."""
+    one = RedoWriter(tmp_path)
+    for number in range(1, 3000):
+        xid = one.begin(number)
+        one.insert(xid, "ITEMS", {"ID": str(number)})
+        one.commit(xid)
+    one.flush()
+    with capturing(tmp_path) as (capture, _):
+        assert capture.read() is not None
+        two = RedoWriter(tmp_path, thread=2, scn=one.scn - 100)
+        late = two.begin(7000)
+        two.insert(late, "ITEMS", {"ID": "late"})
+        two.commit(late)
+        two.scn = one.scn
+        two.commit(two.begin(7001))
+        two.flush()
+        found = [row.csn for row in collect(capture)]
+        assert found == sorted(found)
+        assert late.text in (row.xid for row in read_all(tmp_path))
+
+
+def test_a_row_before_those_that_were_read_ends_capture(tmp_path: Path) -> None:
+    """Regression: it was captured, but a restart skipped it."""
+    one = RedoWriter(tmp_path)
+    first = one.begin(1)
+    one.insert(first, "ITEMS", {"ID": "1"})
+    one.commit(first)
+    one.flush()
+    with capturing(tmp_path) as (capture, _):
+        assert [row.after["id"] for row in collect(capture)] == [b"1"]
+        two = RedoWriter(tmp_path, thread=2, scn=one.scn - 2)
+        second = two.begin(2)
+        two.insert(second, "ITEMS", {"ID": "2"})
+        two.commit(second)
+        two.flush()
+        with pytest.raises(CaptureError, match="thread 2 has rows from SCN 1002 on, but reading has reached SCN 1003"):
+            collect(capture)
 
 
 def test_a_damaged_segment_is_named(tmp_path: Path) -> None:
