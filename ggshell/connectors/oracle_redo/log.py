@@ -8,6 +8,7 @@ transactions may commit at the same SCN. What committed before an unreadable row
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -207,7 +208,7 @@ class RedoLog:
         if operation in _CHANGES:
             self._change(row, cache)
         elif operation in LOB_PIECES:
-            self._change(self._with_table(row), cache)
+            self._change(self._with_table(row, cache), cache)
         elif operation == Operation.START:
             self._begin(row, cache)
         elif operation == Operation.COMMIT:
@@ -251,12 +252,18 @@ class RedoLog:
         if stack is not None:
             stack.push(row, number)
 
-    def _with_table(self, row: RedoRow) -> RedoRow:
+    def _with_table(self, row: RedoRow, cache: TransactionCache) -> RedoRow:
         """Complete a LOB piece. Without a table name, it belongs to the table of the transaction's previous piece."""
         if row.table:
             self._lob_tables[row.xid] = row.owner, row.table
             return row
+        transaction = cache.open.get(row.xid)
+        if row.xid not in self._lob_tables and transaction is not None:  # a recovery has restored the previous piece
+            self._lob_tables[row.xid] = _table_of_last_piece(transaction)
         owner, table = self._lob_tables.get(row.xid, ("", ""))
+        if not table and transaction is not None:
+            name = Operation(row.operation).name
+            self._problem("", "", f"operation {name} does not name its table, and follows no piece of a captured one")
         return row._replace(owner=owner, table=table)
 
     def _take_back(self, row: RedoRow, transaction: OpenTransaction, cache: TransactionCache) -> None:
@@ -371,6 +378,17 @@ _OPPOSITE = {
     Operation.UPDATE: Operation.UPDATE,
 }
 _RUN = 10_000
+
+
+def _table_of_last_piece(transaction: OpenTransaction) -> tuple[str, str]:
+    """Owner and name of the table of a transaction's last LOB piece; empty without one."""
+    found = "", ""
+    for _, parts in transaction.runs(_RUN):
+        for message in itertools.chain.from_iterable(parts):
+            row = unpack_row(message)
+            if row.operation in LOB_PIECES:
+                found = row.owner, row.table
+    return found
 
 
 class _Alive(NamedTuple):

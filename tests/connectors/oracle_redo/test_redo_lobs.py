@@ -11,16 +11,20 @@ from redo_reading import Read, capturing, collect
 
 from ggshell.connectors.oracle_redo.literals import UNSUPPORTED
 from ggshell.connectors.oracle_redo.lobs import Erase, LobContent, Locator, Trim, Write, parse_lob
+from ggshell.connectors.oracle_redo.messages import pack_row
+from ggshell.connectors.oracle_redo.rows import decode_rows
 from ggshell.demo.redo_writer import OpenXid, RedoWriter
 from ggshell.errors import CaptureError
 from ggshell.pipeline.capture import stream
+from ggshell.pipeline.capture.messages import Messages
 from ggshell.record.operation import IoType
+from ggshell.types import LogPosition
 
 DECLARE = (
     "DECLARE \n loc_c CLOB; \n buf_c VARCHAR2(6174); \n loc_b BLOB; \n buf_b RAW(6174); \n loc_nc NCLOB; \n"
     " buf_nc NVARCHAR2(6174); \n e_len NUMBER; \nBEGIN\n"
 )
-Messages = list[tuple[str, str]]
+Told = list[tuple[str, str]]
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ class Log:
     def trim(self, length: int) -> None:
         self.writer.lob(self.xid, "ITEMS", "LOB_TRIM", f"  dbms_lob.trim(loc_c, {length});\nEND;")
 
-    def read(self, messages: Messages | None = None) -> list[Read]:
+    def read(self, messages: Told | None = None) -> list[Read]:
         self.writer.commit(self.xid)
         self.writer.flush()
         with capturing(self.writer.folder, messages=messages) as (capture, _):
@@ -77,7 +81,7 @@ def test_the_pieces_of_a_new_row_are_joined(writer: RedoWriter) -> None:
     log.locator("PIC", "1", "loc_b")
     log.write(write_raw(b"\0\xff", 1))
     log.insert("2", DOC="=EMPTY_CLOB()", PIC=None, OTHER=None, NAME="m")
-    messages: Messages = []
+    messages: Told = []
     first, second = log.read(messages)
     assert first.after == {
         "id": b"1",
@@ -117,6 +121,34 @@ def test_pieces_across_several_batches_give_one_value(
     assert [(row.after["id"], row.after["doc"]) for row in rows] == [(key, expected) for key in (b"1", b"2", b"3")]
 
 
+def test_a_piece_without_a_table_follows_one_that_was_restored(writer: RedoWriter) -> None:
+    """Regression: after a recovery from files, such pieces were left out, and the value was cut without a message."""
+    log = Log(writer)
+    log.insert("1", DOC="=EMPTY_CLOB()")
+    log.locator("DOC", "1")
+    log.write(write("abc", 1))
+    writer.flush()
+    restored = decode_rows(writer.path.read_bytes(), 1, 1, "")[1:]
+    writer.lob(log.xid, "", "LOB_WRITE", write("def", 4))
+    writer.commit(log.xid)
+    writer.flush()
+    with capturing(writer.folder, start=LogPosition(1, 0, restored[-1].scn + 1, 1)) as (capture, redo):
+        transaction = capture.cache.begin(log.xid.value, restored[0].scn - 1, 0)
+        redo.resume(log.xid.value, LogPosition(1, 0, transaction.begin, 1))
+        messages = Messages.pack([pack_row(row, number) for number, row in enumerate(restored)])
+        capture.cache.add(transaction, transaction.chunk(None, streamed=True), messages)
+        assert [row.after["doc"] for row in collect(capture)] == [b"abcdef"]
+
+
+def test_a_piece_of_no_known_table_is_reported(writer: RedoWriter) -> None:
+    log = Log(writer)
+    log.insert("1", DOC="=EMPTY_CLOB()")
+    writer.lob(log.xid, "", "LOB_WRITE", write("def", 4))
+    found: Told = []
+    assert len(log.read(found)) == 1
+    assert "LOB_WRITE does not name its table" in found[0][1]
+
+
 def test_a_lob_of_an_existing_row_is_an_update_of_that_column(writer: RedoWriter) -> None:
     log = Log(writer)
     log.locator("DOC", "7")
@@ -143,7 +175,7 @@ def test_a_value_that_the_pieces_do_not_determine_is_omitted_and_reported(writer
     log.writer.update(log.xid, "ITEMS", "AAA", {"ID": "8"}, {"NAME": "x"})
     log.locator("DOC", "8")
     log.write(write("begin", 1))  # What follows is unknown.
-    messages: Messages = []
+    messages: Told = []
     [row] = log.read(messages)
     assert row.after == {"id": b"8", "name": b"x"}
     assert [text.split(". ")[0] for _, text in messages] == [
@@ -169,7 +201,7 @@ def test_an_empty_value_is_omitted_if_its_pieces_are_lost(
     log = Log(writer)
     log.insert("1", DOC="=EMPTY_CLOB()", NAME="n")
     writer.lob(log.xid, "ITEMS", operation, sql)
-    messages: Messages = []
+    messages: Told = []
     [row] = log.read(messages)
     assert row.after == {"id": b"1", "name": b"n"}
     assert reason in messages[0][1]
@@ -185,7 +217,7 @@ def test_a_rollback_removes_the_pieces_of_a_row(writer: RedoWriter) -> None:
     log.insert("2", DOC="=EMPTY_CLOB()")
     log.locator("DOC", "2")
     log.write(write("stays", 1))
-    messages: Messages = []
+    messages: Told = []
     [row] = log.read(messages)
     assert row.after == {"id": b"2", "doc": b"stays"}
     assert messages == []
