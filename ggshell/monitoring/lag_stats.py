@@ -28,7 +28,7 @@ class LagStats:
     """
 
     def __init__(self, limits: Sequence[int]) -> None:
-        self._limits = tuple(sorted(limits))
+        self._limits = tuple(sorted(set(limits)))
         self._delivered = 0
         self._within = dict.fromkeys(self._limits, 0)
         self._waiting: deque[tuple[Csn, int, int]] = deque()

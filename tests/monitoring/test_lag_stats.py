@@ -34,6 +34,14 @@ def test_a_change_counts_when_it_is_committed_in_the_target() -> None:
     ]
 
 
+def test_a_limit_that_is_given_in_two_units_counts_once() -> None:
+    """Regression: each change counted twice, so twice as many were delivered within the limit as there were."""
+    stats = LagStats([1_000_000, 1_000_000])
+    stats.fed(make_batch([Tx(1, rows(3))]))
+    stats.applied(Csn(1), START)
+    assert delivered_lines(stats.snapshot()) == ["Delivered within 1000 ms: 100.00% of 3 changes"]
+
+
 def test_a_change_that_is_read_again_counts_once() -> None:
     stats = LagStats([1000])
     stats.fed(make_batch([Tx(1, rows(1)), Tx(2, rows(1))]))
