@@ -127,6 +127,18 @@ def executed_text(text: str, sql_mode: int = 0) -> str:
     return text
 
 
+def folded(text: str, database: str, sql_mode: int = 0) -> str:
+    """The text with its names of tables in lower case, as a server with ``lower_case_table_names = 1`` has them."""
+    found = ddl_text(text, database, sql_mode)
+    if found is None or found.objects[0].kind not in _LISTS | {"INDEX", "TRIGGER", "DATABASE"}:
+        return text
+    parts, place = list[str](), 0
+    for _, start, end in sorted(found.places, key=lambda each: each.start):
+        parts += [text[place:start], text[start:end].lower()]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
 def fills_table(text: str, sql_mode: int = 0) -> bool:
     """Whether a statement creates a table with the rows of a query, so that it changes rows like an INSERT."""
     words = [token.word for token in _tokens(text, sql_mode)]

@@ -24,7 +24,7 @@ from ggshell.connectors.mysql.binlog.table_map import column_names, table_map, t
 from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
 from ggshell.connectors.mysql.binlog.transaction_payload import payload_events
 from ggshell.connectors.mysql.ddl_capture import DdlCapture
-from ggshell.connectors.mysql.ddl_text import executed_text
+from ggshell.connectors.mysql.ddl_text import executed_text, folded
 from ggshell.connectors.mysql.encode import CapturedTable, encode_runs, statement_message
 from ggshell.connectors.mysql.gtids import position_text
 from ggshell.connectors.mysql.log_files import file_number, value_of
@@ -81,6 +81,7 @@ class TableRules(NamedTuple):
     """Which tables are captured, and how. ``keys``: the KEYCOLS; ``images``: which images their rows have.
 
     ``replicates``: transactions of a Replicat are captured too (GETREPLICATES). ``ddl``: None if DDL is not captured.
+    ``folds``: the server has all names of tables in lower case, but logs statements as they were written.
     """
 
     wanted: Callable[[TableName], bool]
@@ -88,6 +89,7 @@ class TableRules(NamedTuple):
     images: Callable[[TableName], ImageRules] = lambda _: DEFAULT_IMAGES
     replicates: bool = False
     ddl: DdlCapture | None = None
+    folds: bool = False
 
 
 class LastRead(NamedTuple):
@@ -392,6 +394,8 @@ class MysqlLog:
             return None
         mode = query.variables.sql_mode
         query = query._replace(text=executed_text(query.text, mode))
+        if self._rules.folds:
+            query = query._replace(text=folded(query.text, query.database, mode))
         text = without_start(query.text)
         found, rows_follow = read_statement(text, query.database, mode), len(text) < len(query.text)
         kind, current = found.kind, self._current
@@ -422,6 +426,8 @@ class MysqlLog:
         return other and not current.begin.of_mariadb and not current.transaction.count
 
     def _truncate(self, name: TableName, event: bytes, cache: TransactionCache) -> None:
+        if self._rules.folds:
+            name = TableName(name.owner.lower(), name.name.lower())
         if not self._rules.wanted(name):
             return
         number = self._truncated.setdefault(name, _DDL + 1 + len(self._truncated))

@@ -20,7 +20,7 @@ from ggshell.connectors.mysql.requirements import (
     require_no_versions,
     server_identity,
 )
-from ggshell.connectors.mysql.session import ServerVersion, connect, server_version
+from ggshell.connectors.mysql.session import ServerVersion, connect, server_version, variables
 from ggshell.connectors.mysql.start_position import ReadFrom, Sought, last_read, read_from
 from ggshell.connectors.mysql.unlogged_changes import CASCADES, cascades_text, cascading_tables
 from ggshell.connectors.mysql.wire import ReplicationWire, server_number
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 _POSITION = 0xFFFFFFFF
+_FOLDS = "lower_case_table_names"
 _FEW_FILES = 2
 """With so few files left before the one that is read, the server may soon purge it."""
 
@@ -111,13 +112,14 @@ class MysqlSource(SourceDatabase):
             require_named_types(connection, self._rules.wanted)
             require_no_versions(connection, self._rules.wanted)
             self._report_cascades(connection)
+            rules = self._rules._replace(folds=variables(connection, _FOLDS).get(_FOLDS) == "1")
             server = server_identity(connection, self._version)
             search = None if self._version.mariadb else GtidSearch(connection, LogReader(self._login, number))
             found = read_from(connection, self._sought(after, begin), server, search)
         wire = ReplicationWire.open(self._login, number, found.at, f"ggshell extract {process.group}")
         position = parse_position(found.gtid) if self._version.mariadb else {}
         last = LastRead(self._last.csn, found.gtid) if self._last.csn else LastRead(max(found.csn - 1, 0), found.gtid)
-        self._log = MysqlLog(wire, self._rules, SystemClock(), found.base, found.csn, last, position, self._warn)
+        self._log = MysqlLog(wire, rules, SystemClock(), found.base, found.csn, last, position, self._warn)
         self._base, self._server = found.base, server
         self._report_start(after, found)
         return self._log

@@ -6,10 +6,12 @@ import random
 import re
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from mariadb_home import MariadbHome
-from mariadb_servers import IS_MYSQL, done_gtids, execute, last_gtid, log_status, only_mariadb
+from mariadb_servers import IS_MYSQL, done_gtids, execute, last_gtid, log_status, only_mariadb, private_server
+from processes import until
 
 from ggshell.connectors.mysql.session import connect
 
@@ -211,6 +213,32 @@ def test_a_column_whose_type_the_log_does_not_name_is_refused_at_the_start(captu
 
 
 @only_mariadb("it does not have DROP PARTITION IF EXISTS")
+@only_mariadb("its settings cannot be changed after the first start")
+def test_statements_find_their_table_in_any_case_if_the_server_has_lower_case_names(tmp_path: Path, port: int) -> None:
+    """Regression: TRUNCATE and DDL of a table in another case were ignored, because its rows have the name in lower case."""
+    with private_server(port, {"lower-case-table-names": "1"}) as server:
+        execute(server.login(), "CREATE DATABASE shop")
+        home = MariadbHome(tmp_path, f"{server.login()}shop", "DDL INCLUDE MAPPED\n")
+        text = home.home.parameters("ext1").read_text()
+        home.home.parameters("ext1").write_text(text.replace("TABLE shop.*", "TABLE shop.items"))
+        try:
+            home.execute(ITEMS)
+            home.add()
+            home.start()
+            home.execute("INSERT INTO Items VALUES (1, 'a')", "TRUNCATE Shop.ITEMS", "ALTER TABLE `Items` ADD n INT")
+            home.execute("INSERT INTO items VALUES (2, 'b', 3)")
+
+            def shown() -> str:
+                return home.run("STATS EXTRACT ext1, TOTAL")
+
+            until("both rows are captured", lambda: re.search(r"Total inserts\s+2\.00", shown()))
+            assert re.search(r"Total truncates\s+1\.00", shown())
+            assert re.search(r"Mapped operations\s+1\.00", shown())
+            assert shown().count("Extracting from") == 1
+        finally:
+            home.close()
+
+
 def test_rows_of_partitions_that_a_statement_removes_are_reported(capture: MariadbHome) -> None:
     """Regression: the target kept the rows, without any report."""
     parts = "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))"

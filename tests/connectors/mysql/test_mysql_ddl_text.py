@@ -12,6 +12,7 @@ from ggshell.connectors.mysql.ddl_text import (
     ddl_text,
     executed_text,
     fills_table,
+    folded,
     renamed,
 )
 from ggshell.connectors.mysql.statements_in_log import without_start
@@ -167,3 +168,15 @@ def test_settings_of_a_statement_are_not_part_of_it(text: str, expected: str) ->
 )
 def test_a_table_that_is_created_with_the_rows_of_a_query(text: str, fills: bool) -> None:
     assert fills_table(text) is fills
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ALTER TABLE `Items` ADD A int, RENAME Shop.B", "ALTER TABLE `items` ADD A int, RENAME shop.b"),
+        ("CREATE INDEX I ON Items (A)", "CREATE INDEX I ON items (A)"),
+        ("CREATE PROCEDURE P () SELECT A", "CREATE PROCEDURE P () SELECT A"),
+    ],
+)
+def test_names_of_tables_in_lower_case(text: str, expected: str) -> None:
+    assert folded(text, "shop") == expected
