@@ -37,7 +37,8 @@ class Segment(NamedTuple):
 def list_segments(folder: Path) -> dict[int, dict[int, Segment]]:
     """The segments of a folder by thread and number. A plain file takes precedence over its gzip form.
 
-    Raises ConnectionLostError when the folder cannot be read, because a mounted one may come back.
+    Raises ConnectionLostError when the folder cannot be read, because a mounted one may come back, and CaptureError if two
+    files are the same segment.
     """
     found: dict[int, dict[int, Segment]] = {}
     try:
@@ -48,7 +49,14 @@ def list_segments(folder: Path) -> dict[int, dict[int, Segment]]:
         match = _NAME.fullmatch(path.name)
         if match is not None:
             segment = Segment(int(match[1] or 1), int(match[2]), path)
-            found.setdefault(segment.thread, {}).setdefault(segment.number, segment)
+            first = found.setdefault(segment.thread, {}).setdefault(segment.number, segment)
+            if first.path.name.removesuffix(".gz") != path.name.removesuffix(".gz"):
+                raise CaptureError(
+                    f"{first.path.name} and {path.name} are both segment {segment.number} of thread {segment.thread}",
+                    code="GGS-00557",
+                    where=str(folder),
+                    hint="give each thread its number in the names, such as redo_2_000000001.jsonl, or remove one of the files",
+                )
     return found
 
 

@@ -329,6 +329,16 @@ def test_a_row_before_those_that_were_read_ends_capture(tmp_path: Path) -> None:
             collect(capture)
 
 
+def test_two_files_with_the_same_number_are_refused(tmp_path: Path) -> None:
+    """Regression: only the first one was read, so the rows of the other one were lost without a message."""
+    for name in ("east_1.jsonl", "west_1.jsonl"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(CaptureError, match=r"east_1.jsonl and west_1.jsonl are both segment 1 of thread 1"):
+        list_segments(tmp_path)
+    (tmp_path / "west_1.jsonl").rename(tmp_path / "east_1.jsonl.gz")
+    assert list_segments(tmp_path)[1][1].path.name == "east_1.jsonl"
+
+
 def test_a_damaged_segment_is_named(tmp_path: Path) -> None:
     writer = RedoWriter(tmp_path / "log", packed=True)
     xid = writer.begin()
