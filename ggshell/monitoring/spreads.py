@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
 
 from ggshell.durations import PERIODS
-from ggshell.monitoring.heartbeat_lag import PART_NAMES, Parts
+from ggshell.monitoring.heartbeat_lag import PART_NAMES, Lag, Parts
 
 HOPS = (*PART_NAMES, "total")
+USUAL_INTERVAL = 60.0
+"""The default FREQUENCY of heartbeats, in seconds."""
 _MICRO = 1_000_000
 
 
@@ -65,7 +68,8 @@ def spreads(arrivals: Iterable[Arrival], period: str) -> list[Spread]:
 class Objective(NamedTuple):
     """A service level objective and its result.
 
-    ``share``: the fraction of heartbeats within the limit. ``budget``: the number of heartbeats that may be late under the
+    ``beats``: the heartbeats that arrived; ``within``: those within the limit; ``overdue``: those that have not arrived within
+    the limit yet. ``share``: the fraction within the limit. ``budget``: the number of heartbeats that may be late under the
     goal. ``left``: the unused fraction of the budget; negative if more heartbeats were late. ``held``: whether the goal is
     met.
     """
@@ -76,21 +80,30 @@ class Objective(NamedTuple):
     limit: float
     beats: int
     within: int
+    overdue: int = 0
+
+    @property
+    def due(self) -> int:
+        """The heartbeats that should have arrived."""
+        return self.beats + self.overdue
+
+    @property
+    def late(self) -> int:
+        return self.due - self.within
 
     @property
     def share(self) -> float:
-        return self.within / self.beats if self.beats else 1.0
+        return self.within / self.due if self.due else 1.0
 
     @property
     def budget(self) -> float:
-        return (1 - self.goal) * self.beats
+        return (1 - self.goal) * self.due
 
     @property
     def left(self) -> float:
-        late = self.beats - self.within
         if not self.budget:
-            return 1.0 if not late else -float(late)
-        return 1 - late / self.budget
+            return 1.0 if not self.late else -float(self.late)
+        return 1 - self.late / self.budget
 
     @property
     def held(self) -> bool:
@@ -106,3 +119,34 @@ def objectives(arrivals: Iterable[Arrival], goal: float, limit: float) -> list[O
             counts[each.remote, each.path][0] += 1
             counts[each.remote, each.path][1] += total <= limit
     return [Objective(*way, goal, limit, count, within) for way, (count, within) in sorted(counts.items())]
+
+
+def with_overdue(
+    found: Iterable[Objective], lags: Iterable[Lag], recent: Iterable[Lag], goal: float, limit: float
+) -> list[Objective]:
+    """Count the heartbeats that have not arrived: while replication is interrupted, all that arrived can be in time.
+
+    ``lags``: the present state of each path; ``recent``: its last heartbeats, which show how often they are sent.
+    """
+    known = {(each.remote, each.path): each for each in found}
+    sent: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for each in recent:
+        if each.beat.incoming_heartbeat_ts is not None:
+            sent[_way(each)].append(each.beat.incoming_heartbeat_ts)
+    for each in lags:
+        way, age = _way(each), each.incoming.age
+        overdue = int((age - limit) / _interval(sent[way])) if age is not None and age > limit else 0
+        if overdue:
+            known[way] = known.get(way, Objective(*way, goal, limit, 0, 0))._replace(overdue=overdue)
+    return [known[way] for way in sorted(known)]
+
+
+def _way(lag: Lag) -> tuple[str, str]:
+    return str(lag.beat.remote_database), lag.incoming.path
+
+
+def _interval(sent: Sequence[int]) -> float:
+    """Return the usual seconds between heartbeats that were sent at some times (microseconds since 1970)."""
+    moments = sorted(set(sent))
+    gaps = sorted(later - earlier for earlier, later in pairwise(moments))
+    return gaps[len(gaps) // 2] / _MICRO if gaps else USUAL_INTERVAL

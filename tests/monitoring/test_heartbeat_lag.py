@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ggshell.monitoring.clock_offset import Offset, between_clocks, estimate, set_right
-from ggshell.monitoring.heartbeat_lag import Parts, bar, negative_parts, parts_between, path_text
-from ggshell.monitoring.spreads import Arrival, objectives, percentile, spreads
+from ggshell.monitoring.heartbeat_lag import Lag, Parts, bar, lag_of, negative_parts, parts_between, path_text
+from ggshell.monitoring.spreads import Arrival, Objective, objectives, percentile, spreads, with_overdue
+from ggshell.pipeline.heartbeat.row import Beat
 
 SECOND = 1_000_000
 moments = st.integers(-(10**12), 10**12)
@@ -76,6 +77,27 @@ def test_an_objective_reports_the_remaining_error_budget() -> None:
     (missed,) = objectives([arrival(n, 3 if n < 20 else 1) for n in range(1000)], 0.99, 2)
     assert not missed.held
     assert missed.left == pytest.approx(-1)
+
+
+def lag(sent: int, now: int, received: int | None = None) -> Lag:
+    """The lag of a heartbeat that was sent at a second."""
+    beat = Beat("south", 0, "north", "EXT1", None, "REP1", sent * SECOND)
+    return lag_of(beat, received, now * SECOND)
+
+
+def test_heartbeats_that_have_not_arrived_are_late() -> None:
+    """Regression: while replication was interrupted, all heartbeats that had arrived were in time."""
+    recent = [lag(second, 100) for second in (0, 10, 20, 30, 40)]
+    before = [Objective("north", "==> EXT1 ==> REP1 ==>", 0.9, 5, 5, 5)]
+    (held,) = with_overdue(before, [lag(40, 54)], recent, 0.9, 5)
+    assert (held.overdue, held.held) == (0, True)
+    (missed,) = with_overdue(before, [lag(40, 100)], recent, 0.9, 5)
+    assert (missed.overdue, missed.due, missed.held, missed.share) == (5, 10, False, 0.5)
+
+
+def test_a_path_without_arrivals_in_the_window_is_not_left_out() -> None:
+    (missed,) = with_overdue([], [lag(0, 605)], [lag(0, 605)], 0.9, 5)
+    assert (missed.remote, missed.beats, missed.overdue, missed.held) == ("north", 0, 10, False)
 
 
 @given(st.floats(-1000, 1000), st.lists(st.tuples(st.floats(0, 50), st.floats(0, 50)), min_size=1, max_size=5))

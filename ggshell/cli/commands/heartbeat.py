@@ -27,12 +27,13 @@ from ggshell.groups.heartbeat_settings import required_names
 from ggshell.home.events import Severity
 from ggshell.monitoring.clock_offset import between_clocks
 from ggshell.monitoring.lag_archive import lag_folder
-from ggshell.monitoring.spreads import Objective, Spread, objectives
+from ggshell.monitoring.spreads import Objective, Spread, objectives, with_overdue
 
 if TYPE_CHECKING:
     from ggshell.connectors.heartbeat_tables import ChangedObject, HeartbeatJob, HeartbeatTableChanges, HeartbeatTables
 
 OFFSET_SECONDS = HOUR
+RECENT_BEATS = 20
 """Age limit of the heartbeats that are used to estimate the clock offset: clocks drift."""
 
 LATE_SECONDS = 5
@@ -209,7 +210,10 @@ def _objectives(
         from ggshell.monitoring import lag_archive
 
         return objectives(lag_archive.read_arrivals(lag_folder(session.home), since, remote), *service)
-    return _existing(session).objectives(service, since, remote)
+    tables = _existing(session)
+    lags = tables.lags(remote)
+    recent = tables.received(RECENT_BEATS * max(1, len(lags)), 0)
+    return with_overdue(tables.objectives(service, since, remote), lags, recent, *service)
 
 
 def _existing(session: Session) -> HeartbeatTables:

@@ -127,7 +127,18 @@ class LagObjective(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("remote_database", "path", "goal", "limit", "count", "within", "share", "budget_left", "held")
+        return (
+            "remote_database",
+            "path",
+            "goal",
+            "limit",
+            "count",
+            "within",
+            "overdue",
+            "share",
+            "budget_left",
+            "held",
+        )
 
     @property
     def rows(self) -> list[Row]:
@@ -263,7 +274,8 @@ def _lag_objective(result: LagObjective) -> str:
 
 def _objective(each: Objective) -> list[str]:
     word = "held" if each.held else "MISSED"
-    return [
-        f"  Within {each.limit:g} s: {each.share:.3%} of {each.beats} heartbeats; goal {each.goal:.3%}: {word}",
-        f"  Error budget left: {each.left:.1%} ({each.beats - each.within} late of {each.budget:.1f} allowed)",
+    lines = [
+        f"  Within {each.limit:g} s: {each.share:.3%} of {each.due} heartbeats; goal {each.goal:.3%}: {word}",
+        f"  Error budget left: {each.left:.1%} ({each.late} late of {each.budget:.1f} allowed)",
     ]
+    return [*lines, f"  Not arrived yet: {each.overdue}"] if each.overdue else lines

@@ -154,6 +154,12 @@ def test_lag_is_shown_by_hop_by_period_against_an_objective_and_from_the_archive
     assert by_minute.count("==> EXT1 ==> DP1 ==> REP1 ==>") == 5
     output = one_direction.run(login, "LAG HEARTBEAT SLO 99 % WITHIN 20 S")
     assert "Within 20 s: 100.000% of 3 heartbeats; goal 99.000%: held" in output
+    one_direction.sql(
+        "south", "UPDATE ggadmin.gg_heartbeat SET incoming_heartbeat_ts = incoming_heartbeat_ts - interval '1 hour'"
+    )
+    output = one_direction.run(login, "LAG HEARTBEAT SLO 99 % WITHIN 20 S")
+    assert "MISSED" in output
+    assert "Not arrived yet: " in output
     assert "No heartbeat" in one_direction.run("LAG HEARTBEAT ARCHIVE")
     one_direction.run("STOP REPLICAT rep1")
     kept = one_direction.run("LAG HEARTBEAT, SLO 99 WITHIN 20 ARCHIVE")
