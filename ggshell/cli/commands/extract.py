@@ -20,6 +20,9 @@ from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, Sourc
 from ggshell.terminal import redraws_lines
 from ggshell.types import Csn
 
+SLOT_REMAINS = "replication slot still retains the server's log"
+"""What DELETE EXTRACT says of the slot that it leaves."""
+
 
 @command("ADD EXTRACT")
 def add_extract(
@@ -132,10 +135,7 @@ def _still_registered(session: Session, found: Checkpoint) -> list[str]:
         )
     if not start:
         return []
-    return [
-        f"{start} replication slot still retains the server's log: run UNREGISTER EXTRACT {found.group}, unless you add the"
-        " group again."
-    ]
+    return [f"{start} {SLOT_REMAINS}: run UNREGISTER EXTRACT {found.group}, unless you add the group again."]
 
 
 def _registered(session: Session, found: Checkpoint) -> bool:
