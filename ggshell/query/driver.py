@@ -188,6 +188,10 @@ class Driver:
         known = [stage for stage in stages if stage is not None]
         return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
 
+    def has_jobs(self, spark: SparkSession) -> bool:
+        """Whether jobs run that were not canceled, of whoever uses this Java."""
+        return bool(spark.sparkContext.statusTracker().getActiveJobsIds())
+
     def running_tasks(self, spark: SparkSession) -> int:
         """The number of tasks that run, including those of canceled jobs."""
         java: Any = spark.sparkContext._jsc

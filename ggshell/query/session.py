@@ -195,7 +195,7 @@ class WarmSession:
         while self._spark is spark and (self._works or self._link.running_tasks(spark)):
             with self._lock:
                 now = SystemClock().steady()
-                idle_since = now if self._works else idle_since
+                idle_since = now if self._works or self._link.has_jobs(spark) else idle_since
                 stuck = now - idle_since > STUCK_SECONDS
                 if stuck:
                     self.close()
@@ -417,6 +417,10 @@ class Remote:
     def tasks(self, spark: SparkSession) -> tuple[int, int]:
         """The number of finished tasks in the running stages, and the number of all tasks."""
         return self._done, self._whole
+
+    def has_jobs(self, spark: SparkSession) -> bool:
+        """Always false: only the server knows."""
+        return False
 
     def running_tasks(self, spark: SparkSession) -> int:
         """Always 0: the server watches its own tasks."""
