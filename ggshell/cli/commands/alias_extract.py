@@ -17,11 +17,6 @@ from ggshell.home.checkpoint import (
     ReadCheckpoint,
     SourceType,
 )
-from ggshell.network.addresses import SOURCES, parse_source
-from ggshell.network.proxy_url import socks_proxy
-from ggshell.network.service_url import ServiceUrl
-from ggshell.parameters.remote_hosts import MANAGER_PORT
-from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
 _FIRST = TrailPosition(0, 0)
@@ -34,7 +29,7 @@ def add_alias(
     group_name: str,
     host: str,
     desc: str = "",
-    mgrport: int = MANAGER_PORT,
+    mgrport: int = 0,
     port: int = 0,
     rmtname: str = "",
     socksproxy: str = "",
@@ -42,9 +37,14 @@ def add_alias(
     proxycsdomain: str = "",
 ) -> Message:
     """Add an alias of a passive Extract in another home, which has the same name without RMTNAME."""
+    from ggshell.network.addresses import SOURCES, parse_source
+    from ggshell.network.proxy_url import socks_proxy
+    from ggshell.network.service_url import ServiceUrl
+    from ggshell.parameters.remote_hosts import MANAGER_PORT
+
     lines = registrations.set_aside(session, GroupKind.EXTRACT, group_name)
     require_new(session.home, GroupKind.EXTRACT, group_name)
-    place = ServiceUrl("https", host, port or mgrport).place
+    place = ServiceUrl("https", host, port or mgrport or MANAGER_PORT).place
     source = parse_source(f"wss://{place}{SOURCES}", needs_trail=False).uri
     proxy = socks_proxy(socksproxy).url if socksproxy else ""
     options = GroupOptions(
@@ -71,6 +71,7 @@ def delete_alias(session: Session, found: View) -> list[str]:
     """Delete an alias with its copy of the trail; the target trail is kept. Returns what to print."""
     from ggshell.groups.fetcher import forget_at_source
     from ggshell.groups.recvpath import remove_copy
+    from ggshell.trail.name import TrailName
 
     lines = [f"Deleted EXTRACT {found.group}."]
     options = found.checkpoint.options
