@@ -245,7 +245,7 @@ def warm(java: None, tmp_path_factory: pytest.TempPathFactory, store_server: Sto
     yield session
     tasks = session._link.running_tasks(session.get())
     session.close()
-    assert not tasks, "a test has left a query that runs for ever"
+    assert not tasks, "a test has left a query that never ends"
 
 
 @pytest.fixture(scope="session")

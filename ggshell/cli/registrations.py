@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from ggshell.cli.groups import View, is_wildcard
+from ggshell.cli.groups import Kinds, View, is_wildcard, of_each, select
+from ggshell.cli.results import Message
 from ggshell.cli.session import Session
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind
@@ -69,6 +71,16 @@ def owner_of(session: Session, group: str) -> str:
     """Return the folder of the home that owns a copied group's database objects; empty for a group of this home."""
     original = original_of(session.home.root, [group])
     return original.root if original is not None else ""
+
+
+def delete_each(
+    session: Session, kinds: Kinds, pattern: str, action: Callable[[View], Sequence[str]], *, what: str, force: bool
+) -> Message:
+    """Delete the groups that match a name. With a wildcard, a group that cannot be deleted does not stop the others."""
+    found, errors = select(session, kinds, pattern)
+    confirm_many(session, pattern, what, len(found), force=force)
+    lines, failed = of_each(found, pattern, action)
+    return Message(tuple(lines), (*errors, *failed))
 
 
 def confirm_many(session: Session, pattern: str, what: str, count: int, *, force: bool) -> None:

@@ -67,10 +67,9 @@ def require_same_tables(found: Iterable[Parameter]) -> None:
     """Raise ParameterError if a file has other TABLE lines below one trail than below another: every trail has them all."""
     sections: list[tuple[Parameter, set[str]]] = []
     for item in found:
-        if item.name in _TRAILS and (
-            not sections or sections[-1][1]
-        ):  # trails without a TABLE between share what follows
-            sections.append((item, set()))
+        if item.name in _TRAILS:
+            if not sections or sections[-1][1]:  # trails without a TABLE between share what follows
+                sections.append((item, set()))
         elif item.name == "TABLE" and sections:
             sections[-1][1].add(" ".join(item.text.split()[1:]))
     for trail, tables in sections[1:]:

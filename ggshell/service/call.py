@@ -24,7 +24,7 @@ from ggshell.service.permissions import require_places
 from ggshell.service.sign_in import Principal
 from ggshell.service.statement_words import word
 from ggshell.service.steps import Steps
-from ggshell.service.told import messages_of
+from ggshell.service.told import messages_of, result_lines
 
 if TYPE_CHECKING:
     from ggshell.cli.results import Result
@@ -109,8 +109,8 @@ class Call:
         self.said += [Said(note.code, note.message, "WARNING") for note in outcome.notes]
         if outcome.errors:
             raise outcome.errors[0]
-        if told and outcome.result is not None:
-            self.said += messages_of(str(row[0]) for row in outcome.result.rows if row and row[0])
+        if told:
+            self.said += messages_of(result_lines(outcome))
         return outcome
 
     def _permitted(self, statement: str) -> Parsed | None:

@@ -23,7 +23,7 @@ from ggshell.service.profiles import default_profile, known_profile
 from ggshell.service.sign_in import required
 from ggshell.service.statement_words import word
 from ggshell.service.steps import Steps
-from ggshell.service.told import messages_of
+from ggshell.service.told import messages_of, result_lines
 from ggshell.service.undo import AddedGroup, changed_group
 from ggshell.service.written_parameters import require_named
 
@@ -126,9 +126,8 @@ def delete(call: Call, kinds: Kinds, name: str) -> View:
     if found.runs:
         stop(call, found)
     outcome = call.run(f"DELETE {found.type} {word(found.group)} !")
-    lines = [str(row[0]) for row in outcome.result.rows if row and row[0]] if outcome.result is not None else []
     # The request for an Extract releases its slot, or reports that it remains.
-    call.said += messages_of(line for line in lines if SLOT_REMAINS not in line)
+    call.said += messages_of(line for line in result_lines(outcome) if SLOT_REMAINS not in line)
     file = call.home.parameters(found.group)
     if file.exists():
         call.said.append(Said(DONE, f"Parameter file dirprm/{file.name} is kept."))

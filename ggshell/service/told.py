@@ -13,11 +13,17 @@ from ggshell.service.answers import DONE, Said
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ggshell.cli.outcome import Outcome
     from ggshell.cli.results import Result
 
 _EVENT: Final = re.compile(
     r"[-\d]+ [:.\d]+\s+(?P<severity>INFO|WARNING|ERROR)\s+(?P<code>[A-Z]{3}-\d{5})\s+(?P<text>.*)"
 )
+
+
+def result_lines(outcome: Outcome) -> list[str]:
+    """The lines of a statement's result."""
+    return [str(row[0]) for row in outcome.result.rows if row and row[0]] if outcome.result is not None else []
 
 
 def messages_of(lines: Iterable[str]) -> list[Said]:

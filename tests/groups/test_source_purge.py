@@ -14,7 +14,7 @@ from ggshell.trail.name import TrailName
 
 @pytest.fixture
 def pipeline(tmp_path: Path, north: str, south: str) -> Iterator[Pipeline]:
-    """A pipeline whose Replicat purges its trail, and a second reader of the trail that is behind."""
+    """A pipeline whose Replicat purges its trail, and a second reader of the trail, which does not run."""
     pipeline = Pipeline(tmp_path / "home", north, south)
     pipeline.write("rep1", "REPLICAT rep1\nUSERIDALIAS south\nPURGEOLDEXTRACTS\nMAP a.*, TARGET b.*;\n")
     pipeline.add()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from ggshell.cli import registrations
 from ggshell.cli.begin import begin_time, starting_position
 from ggshell.cli.commands.alias_extract import delete_alias
-from ggshell.cli.groups import EXTRACT, View, of_each, require_new, require_stopped, select
+from ggshell.cli.groups import EXTRACT, View, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, Note
 from ggshell.cli.session import Session
@@ -101,10 +102,8 @@ def delete_extract(session: Session, *, group_name: str, force: bool = False) ->
 
     Their trails remain, and so does a slot, which retains the server's log until UNREGISTER EXTRACT.
     """
-    found, errors = select(session, EXTRACT, group_name)
-    registrations.confirm_many(session, group_name, "EXTRACT", len(found), force=force)
-    lines, failed = of_each(found, group_name, lambda each: _deleted(session, each))
-    return Message(tuple(lines), (*errors, *failed))
+    delete = partial(_deleted, session)
+    return registrations.delete_each(session, EXTRACT, group_name, delete, what="EXTRACT", force=force)
 
 
 def _deleted(session: Session, found: View) -> list[str]:
@@ -125,16 +124,10 @@ def _still_registered(session: Session, found: Checkpoint) -> list[str]:
     """The line about the slot that a deleted Extract leaves; none if it has none, as far as the login can see."""
     seen = found.options.watch.database if found.options.watch is not None else ""
     is_elsewhere = session.login is None or (bool(seen) and session.login.database != seen)
-    if not is_elsewhere:
-        start = "Its" if _registered(session, found) else ""
-    else:
-        start = (
-            f"Log in to {seen or 'its source'}: if {found.group} is still registered there, its"
-            if found.options.slot
-            else ""
-        )
-    if not start:
+    if not (found.options.slot if is_elsewhere else _registered(session, found)):
         return []
+    elsewhere = f"Log in to {seen or 'its source'}: if {found.group} is still registered there, its"
+    start = elsewhere if is_elsewhere else "Its"
     return [f"{start} {SLOT_REMAINS}: run UNREGISTER EXTRACT {found.group}, unless you add the group again."]
 
 

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from ggshell.connectors.heartbeat_tables import ChangedObject, HeartbeatJob, HeartbeatTableChanges, HeartbeatTables
 
 OFFSET_SECONDS = HOUR
-RECENT_BEATS = 20
 """Age limit of the heartbeats that are used to estimate the clock offset: clocks drift."""
+
+RECENT_BEATS = 20
+"""The heartbeats of a path that show how often they are sent."""
 
 LATE_SECONDS = 5
 """How long a job may be overdue before a warning is given; Manager checks the jobs every second."""

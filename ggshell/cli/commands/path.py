@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
-from ggshell.cli.groups import PATH, View, of_each, require_new, require_stopped, select
+from ggshell.cli.groups import PATH, View, require_new, require_stopped
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
@@ -109,10 +111,8 @@ def _in_folder(trail: str) -> str:
 @command("DELETE DISTPATH")
 def delete_distpath(session: Session, *, path_name: str, force: bool = False) -> Message:
     """Delete paths; their trails are kept. With a wildcard, a path that cannot be deleted does not stop the others."""
-    found, errors = select(session, PATH, path_name)
-    registrations.confirm_many(session, path_name, "DISTPATH", len(found), force=force)
-    lines, failed = of_each(found, path_name, lambda each: _deleted(session, each))
-    return Message(tuple(lines), (*errors, *failed))
+    delete = partial(_deleted, session)
+    return registrations.delete_each(session, PATH, path_name, delete, what="DISTPATH", force=force)
 
 
 def _deleted(session: Session, found: View) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 from ggshell.cli import registrations
 from ggshell.cli.begin import begin_time
 from ggshell.cli.commands.path import signing_in
-from ggshell.cli.groups import RECVPATH, View, matching, of_each, require_new, require_stopped, select
+from ggshell.cli.groups import RECVPATH, View, matching, require_new, require_stopped, select
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
@@ -118,10 +119,8 @@ def delete_own(session: Session, name: str, *, force: bool) -> Message | None:
     if not matching(session.home, RECVPATH, name):
         readers = _readers(session, name)
         return _forgotten(readers) if readers else None
-    found, errors = select(session, RECVPATH, name)
-    registrations.confirm_many(session, name, "RECVPATH", len(found), force=force)
-    lines, failed = of_each(found, name, lambda each: _deleted(session, each))
-    return Message(tuple(lines), (*errors, *failed))
+    delete = partial(_deleted, session)
+    return registrations.delete_each(session, RECVPATH, name, delete, what="RECVPATH", force=force)
 
 
 def _deleted(session: Session, found: View) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
 from ggshell.cli.commands.checkpoint_table import default_table, parsed_table
-from ggshell.cli.groups import REPLICAT, View, of_each, require_new, require_stopped, select
+from ggshell.cli.groups import REPLICAT, View, require_new, require_stopped
 from ggshell.cli.registry import command
 from ggshell.cli.replicat_rows import MOST_THREADS, folder_target, row_names
 from ggshell.cli.results import Message
@@ -242,10 +243,8 @@ def delete_replicat(session: Session, *, group_name: str, force: bool = False) -
 
     With a wildcard, a group that cannot be deleted does not stop the others.
     """
-    found, errors = select(session, REPLICAT, group_name)
-    registrations.confirm_many(session, group_name, "REPLICAT", len(found), force=force)
-    lines, failed = of_each(found, group_name, lambda each: _deleted(session, each, force=force))
-    return Message(tuple(lines), (*errors, *failed))
+    delete = partial(_deleted, session, force=force)
+    return registrations.delete_each(session, REPLICAT, group_name, delete, what="REPLICAT", force=force)
 
 
 def _deleted(session: Session, found: View, *, force: bool) -> list[str]:

@@ -6,14 +6,20 @@ the results of one noun each, and are imported when they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ggshell.errors import GgsError
 
 Row = tuple[object, ...]
 NONE_RUNS = "Nothing to do: none of the groups is running."
 """What a request shows that a wildcard sends to no group."""
+_T = TypeVar("_T")
+
+
+def shown_groups(groups: Sequence[_T], errors: Sequence[GgsError], show: Callable[[_T], str]) -> str:
+    """The texts of the groups that answered; a sentence if a wildcard matched none that runs."""
+    return "".join(map(show, groups)) if groups or errors else f"\n{NONE_RUNS}\n"
 
 
 class Result(Protocol):

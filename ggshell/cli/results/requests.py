@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ggshell.cli.output.tables import aligned
 from ggshell.cli.output.units import moment
-from ggshell.cli.results import NONE_RUNS, Note, Row
+from ggshell.cli.results import Note, Row, shown_groups
 from ggshell.cli.results.groups import slot_lines
 from ggshell.cli.results.transfers import connection_lines
 from ggshell.clock import local_text
@@ -128,9 +128,7 @@ _COLUMN = 22
 
 
 def _lags(result: Lags) -> str:
-    if not result.groups and not result.errors:
-        return f"\n{NONE_RUNS}\n"
-    return "".join(_lag(group) for group in result.groups)
+    return shown_groups(result.groups, result.errors, _lag)
 
 
 def _lag(group: GroupLag) -> str:
@@ -156,9 +154,7 @@ def _lag(group: GroupLag) -> str:
 
 
 def _process_statuses(result: ProcessStatuses) -> str:
-    if not result.groups and not result.errors:
-        return f"\n{NONE_RUNS}\n"
-    return "".join(_status(group) for group in result.groups)
+    return shown_groups(result.groups, result.errors, _status)
 
 
 def _status(group: ProcessStatus) -> str:

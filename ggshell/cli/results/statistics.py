@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ggshell.cli.output.units import moment
-from ggshell.cli.results import NONE_RUNS, Row
+from ggshell.cli.results import Row, shown_groups
 from ggshell.clock import local_text
 from ggshell.durations import HOUR, MINUTE
 from ggshell.errors import GgsError
@@ -120,9 +120,7 @@ _UNITS = {"HR": (HOUR, "hour"), "MIN": (MINUTE, "minute"), "SEC": (1, "second")}
 
 def _stats(result: Stats) -> str:
     """Format the statistics of every group."""
-    if not result.groups and not result.errors:
-        return f"\n{NONE_RUNS}\n"
-    return "".join(_group(group, result) for group in result.groups)
+    return shown_groups(result.groups, result.errors, lambda group: _group(group, result))
 
 
 def _group(group: GroupStatistics, result: Stats) -> str:
