@@ -7,12 +7,12 @@ in the same order, as replicas do with ``replica_preserve_commit_order`` (the de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.mysql.binlog import events
 from ggshell.connectors.mysql.binlog.events import EventType
-from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
+from ggshell.connectors.mysql.binlog.tagged_gtid import BEGINS
 from ggshell.connectors.mysql.file_events import LogReader
 from ggshell.connectors.mysql.gtid_sets import GtidSet, parse_set, set_of
 from ggshell.connectors.mysql.log_files import LogFile, log_files
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 _AGAIN: Final = "ALTER EXTRACT …, BEGIN NOW and load the tables again"
-_BEGINS: Final[dict[int, Callable[[bytes], events.TransactionBegin]]] = {
-    EventType.GTID: events.mysql_gtid,
-    EventType.ANONYMOUS_GTID: events.mysql_gtid,
-    EventType.GTID_TAGGED: tagged_gtid,
-}
 
 
 class GtidSearch(NamedTuple):
@@ -110,7 +105,7 @@ def _transactions(reader: LogReader, file: LogFile) -> Iterator[tuple[int, str]]
         try:
             if head.kind == EventType.FORMAT_DESCRIPTION:
                 checksums = events.format_description(event).checksums
-            elif head.kind in _BEGINS:
-                yield head.start, _BEGINS[head.kind](events.whole_event(event, checksums=checksums)).gtid
+            elif head.kind in BEGINS:
+                yield head.start, BEGINS[head.kind](events.whole_event(event, checksums=checksums)).gtid
         except events.UNREADABLE as error:
             raise events.unreadable(error) from error

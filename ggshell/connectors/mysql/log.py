@@ -21,7 +21,7 @@ from ggshell.connectors.mysql.binlog.partial_updates import whole_updates
 from ggshell.connectors.mysql.binlog.plan import TablePlan
 from ggshell.connectors.mysql.binlog.row_events import ROWS
 from ggshell.connectors.mysql.binlog.table_map import column_names, table_map, table_name, table_number
-from ggshell.connectors.mysql.binlog.tagged_gtid import tagged_gtid
+from ggshell.connectors.mysql.binlog.tagged_gtid import BEGINS
 from ggshell.connectors.mysql.binlog.transaction_payload import payload_events
 from ggshell.connectors.mysql.ddl_capture import DdlCapture
 from ggshell.connectors.mysql.ddl_text import executed_text, folded
@@ -268,12 +268,8 @@ class MysqlLog:
 
     def _control(self, kind: int, event: bytes, head: EventHeader, cache: TransactionCache) -> Committed | None:
         """Handle an event that is not a row: begins, ends and statements."""
-        if kind == EventType.MARIADB_GTID:
-            self._begin(events.mariadb_gtid(event), head, cache)
-        elif kind in (EventType.GTID, EventType.ANONYMOUS_GTID):
-            self._begin(events.mysql_gtid(event), head, cache)
-        elif kind == EventType.GTID_TAGGED:
-            self._begin(tagged_gtid(event), head, cache)
+        if kind in BEGINS:
+            self._begin(BEGINS[kind](event), head, cache)
         elif kind == EventType.XID:
             return self._commit(head, cache)
         elif kind in (EventType.QUERY, EventType.QUERY_COMPRESSED):

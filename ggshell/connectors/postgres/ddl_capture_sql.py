@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.connectors.postgres import ddl_rows_sql, existing_rows_sql
 from ggshell.connectors.postgres.schema_trandata_sql import OWN
-from ggshell.connectors.postgres.sealed_messages import shared_secret
+from ggshell.connectors.postgres.sealed_messages import emitting, shared_secret
 from ggshell.connectors.postgres.session import OWN_DDL, execute, transaction
 from ggshell.errors import DatabaseError
 
@@ -63,9 +63,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body
 DECLARE
   body text := (content || jsonb_build_object('xid', (pg_current_xact_id()::text::numeric % 4294967296)::bigint))::text;
 BEGIN
-  -- As bytes: the server does not convert the text of a message from the encoding of the database.
-  PERFORM pg_logical_emit_message(true, '{PREFIX}', convert_to(
-    encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body, 'UTF8'));
+  {emitting(PREFIX, SECRET)}
 END $body$"""
 
 CREATE_DESCRIBE: Final = f"""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ggshell.connectors.postgres.identity import Member
-from ggshell.connectors.postgres.sealed_messages import shared_secret
+from ggshell.connectors.postgres.sealed_messages import emitting, shared_secret
 from ggshell.connectors.postgres.session import execute, transaction
 from ggshell.errors import DatabaseError
 from ggshell.files import read_json
@@ -49,9 +49,7 @@ BEGIN
                                          AND x.indimmediate AND a.attnum = ANY (x.indkey))) ORDER BY a.attnum)
           FROM pg_attribute a
          WHERE a.attrelid = tg_relid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''))::text;
-    -- As bytes: the server does not convert the text of a message from the encoding of the database.
-    PERFORM pg_logical_emit_message(true, '{PREFIX}', convert_to(
-      encode(sha256(convert_to((SELECT secret FROM {SECRET}) || body, 'UTF8')), 'hex') || body, 'UTF8'));
+    {emitting(PREFIX, SECRET)}
   END IF;
   RETURN NULL;
 END $body$"""

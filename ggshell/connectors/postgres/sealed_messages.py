@@ -27,6 +27,13 @@ def sealed(secret: str, body: str) -> str:
     return _seal(secret, body.encode()) + body
 
 
+def emitting(prefix: str, secret_table: str) -> str:
+    """The statement of PL/pgSQL that writes the variable ``body`` to the log as a message, after its seal."""
+    return f"""-- As bytes: the server does not convert the text of a message from the encoding of the database.
+  PERFORM pg_logical_emit_message(true, '{prefix}', convert_to(
+    encode(sha256(convert_to((SELECT secret FROM {secret_table}) || body, 'UTF8')), 'hex') || body, 'UTF8'));"""
+
+
 def opened(secrets: Sequence[str], xid: int, message: bytes) -> Any:
     """Return the content of a message in transaction ``xid``, parsed.
 

@@ -23,25 +23,24 @@ if TYPE_CHECKING:
 
 
 SCHEMAS_SINCE = 150_000
-"""The server version from which a publication can name whole schemas."""
+"""The server version from which a publication can name whole schemas, and rows and columns of a table."""
 GENERATED_SINCE = 180_000
 """The server version from which a publication can carry stored generated columns."""
 _WHOLE = """CASE WHEN NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate) THEN 'operations'
             WHEN NOT p.pubviaroot THEN 'partitions' ELSE '' END"""
 """What a publication leaves out of all its tables."""
-_PUBLISHED = f"""
-SELECT n.nspname, c.relname, {_WHOLE}
+_PARTS = f"CASE WHEN r.prqual IS NOT NULL THEN 'rows' WHEN r.prattrs IS NOT NULL THEN 'columns' ELSE {_WHOLE} END"
+"""What a publication leaves out of a table of its own, where it can name rows and columns."""
+_TABLES = """
+SELECT n.nspname, c.relname, {}
   FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
-  JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %(name)s
+  JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %(name)s"""
+_EVERYTHING = f"""
  UNION ALL SELECT n.nspname, NULL, {_WHOLE} FROM pg_publication p CROSS JOIN pg_namespace n
  WHERE p.pubname = %(name)s AND p.puballtables"""
 _SCHEMAS = f"""
  UNION ALL SELECT n.nspname, NULL, {_WHOLE} FROM pg_publication p JOIN pg_publication_namespace s ON s.pnpubid = p.oid
-  JOIN pg_namespace n ON n.oid = s.pnnspid WHERE p.pubname = %(name)s
- UNION ALL SELECT n.nspname, c.relname, CASE WHEN r.prqual IS NOT NULL THEN 'rows' ELSE 'columns' END
-  FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
-  JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE p.pubname = %(name)s AND (r.prqual IS NOT NULL OR r.prattrs IS NOT NULL)"""
+  JOIN pg_namespace n ON n.oid = s.pnnspid WHERE p.pubname = %(name)s"""
 
 
 _OTHERS = """
@@ -137,11 +136,9 @@ class Published(NamedTuple):
 
 def published(connection: psycopg.Connection[Any]) -> Published:
     """The tables in the publication."""
-    schemas = _SCHEMAS if connection.info.server_version >= SCHEMAS_SINCE else ""
-    rows = execute(connection, _PUBLISHED + schemas, {"name": PUBLICATION})
-    return Published(
-        {(schema, table): left_out for schema, table, left_out in rows}
-    )  # the last row of a table says most
+    parts, schemas = (_PARTS, _SCHEMAS) if connection.info.server_version >= SCHEMAS_SINCE else (_WHOLE, "")
+    rows = execute(connection, _TABLES.format(parts) + _EVERYTHING + schemas, {"name": PUBLICATION})
+    return Published({(schema, table): left_out for schema, table, left_out in rows})
 
 
 def info_all(connection: psycopg.Connection[Any], tables: Iterable[TableName]) -> dict[TableName, Trandata]:

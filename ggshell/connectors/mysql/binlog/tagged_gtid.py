@@ -6,9 +6,17 @@ and each field has its number before it. Source: ``libs/mysql/serialization`` an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from ggshell.connectors.mysql.binlog.events import HEADER_SIZE, TransactionBegin, uuid_text
+from ggshell.connectors.mysql.binlog.events import (
+    HEADER_SIZE,
+    EventType,
+    TransactionBegin,
+    mariadb_gtid,
+    mysql_gtid,
+    uuid_text,
+)
 
 _UUID, _NUMBER, _TAG, _TIME = 1, 2, 3, 6
 _UUID_BYTES: Final = 16
@@ -37,6 +45,15 @@ def tagged_gtid(event: bytes) -> TransactionBegin:
                 time = value
     domain = f"{uuid_text(uuid)}:{tag}" if tag else uuid_text(uuid)
     return TransactionBegin(f"{domain}:{number}", domain, number, commit_time=time)
+
+
+BEGINS: Final[dict[int, Callable[[bytes], TransactionBegin]]] = {
+    EventType.MARIADB_GTID: mariadb_gtid,
+    EventType.GTID: mysql_gtid,
+    EventType.ANONYMOUS_GTID: mysql_gtid,
+    EventType.GTID_TAGGED: tagged_gtid,
+}
+"""What reads the events that begin a transaction, by their kinds."""
 
 
 def variable_number(data: bytes, place: int) -> tuple[int, int]:
