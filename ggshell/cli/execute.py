@@ -30,7 +30,21 @@ if TYPE_CHECKING:
     from ggshell.language.grammar import Parsed
     from ggshell.language.statement import Statement
 
-_QUIET = {"INFO", "STATUS", "STATS", "LAG", "VIEW", "HELP", "HISTORY", "SHOW", "VERSIONS", "EXIT", "QUIT", "OBEY"}
+_QUIET = {
+    "INFO",
+    "STATUS",
+    "STATS",
+    "LAG",
+    "LIST",
+    "VIEW",
+    "HELP",
+    "HISTORY",
+    "SHOW",
+    "VERSIONS",
+    "EXIT",
+    "QUIT",
+    "OBEY",
+}
 _QUIET |= {"SPOOL", "WATCH", "ALLOWNESTED", "NOALLOWNESTED", "SHELL", "HOST", "EDIT", "FC", "SET", "TRAIL", "COMPARE"}
 
 _LOOKING = {"INFO", "STATUS", "STATS", "LAG", "VIEW", "SEND", "STOP", "KILL", "TRAIL"}

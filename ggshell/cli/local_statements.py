@@ -24,13 +24,13 @@ OF_CONNECTIONS: Final = frozenset(
 _OF_THE_SHELL: Final = frozenset(
     {
         *("ALLOWNESTED", "NOALLOWNESTED", "OBEY", "SHELL", "HOST", "SHOW", "SPOOL", "WATCH"),
-        *("EXIT", "QUIT", "FC", "HELP", "HISTORY", "EDIT PARAMS"),
+        *("EXIT", "QUIT", "FC", "HELP", "HISTORY", "EDIT GLOBALS", "EDIT PARAMS"),
         *("SET COLOR OFF", "SET COLOR ON", "SET EDITOR", "SET FORMAT", "SET PAGER", "SET TIMING OFF", "SET TIMING ON"),
     }
 )
 
 LOCAL: Final = OF_CONNECTIONS | _OF_THE_SHELL
-"""Statements about the shell and its terminal: a connected shell carries them out itself. EDIT PARAMS edits files there."""
+"""Statements about the shell and its terminal: a connected shell carries them out itself. EDIT edits files there."""
 
 AT_THE_HOME: Final = frozenset({"START SERVICE", "STOP SERVICE", "RESTART SERVICE", "LOGDUMP"})
 """Statements that need a shell on the machine of the home: a connected shell refuses them."""

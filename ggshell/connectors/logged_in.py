@@ -112,7 +112,7 @@ class LoggedIn:
         raise self.refused()
 
     def tables(self) -> list[TableName]:
-        """The tables of the database, for completion."""
+        """The tables of the database."""
         raise self.refused()
 
     def columns(self, table: TableName) -> list[Column]:

@@ -92,14 +92,9 @@ def _body(context: GroupContext) -> None:
 
 
 def _discard_file(context: GroupContext, parameters: ReplicatParameters) -> DiscardFile:
-    home = context.home
-    return DiscardFile(
-        home.resolve(parameters.discard) if parameters.discard else home.discard(context.group),
-        context.group,
-        context.clock,
-        append=parameters.discard_append,
-        megabytes=parameters.discard_megabytes,
-    )
+    rule = parameters.discard
+    path = rule.path(context.home, context.group)
+    return DiscardFile(path, context.group, context.clock, append=rule.append, megabytes=rule.megabytes)
 
 
 def _responses(context: GroupContext, parameters: ReplicatParameters) -> Responses:

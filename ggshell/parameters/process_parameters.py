@@ -11,6 +11,7 @@ from ggshell.errors import ParameterError
 from ggshell.language.unsupported import CODE
 from ggshell.parameters.access_rules import AccessRules, access_rules
 from ggshell.parameters.ddl_rules import DdlOptions, ddl_errors, ddl_options, ddl_rules, ddl_substitutions
+from ggshell.parameters.discard_file import DiscardRule, discard_rule
 from ggshell.parameters.lake_tables import LakeLayouts, lake_layouts
 from ggshell.parameters.lines import Parameter
 from ggshell.parameters.remote_hosts import PassiveOptions, passive_options
@@ -174,9 +175,7 @@ class ReplicatParameters(NamedTuple):
     truncates: bool = False
     group_operations: int = 1000
     max_operations: int | None = None
-    discard: str = ""
-    discard_append: bool = True
-    discard_megabytes: int = 50
+    discard: DiscardRule = DiscardRule()
     checkpoint_seconds: int = 10
     appliers: int = 4
     fewest_appliers: int = 1
@@ -294,8 +293,6 @@ def _ends_at_unreadable(found: list[Parameter]) -> bool:
 def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameters:
     """A Replicat's parameters. Raises ParameterError."""
     purges_source(found)
-    discards = [item.args for item in _named(found, "DISCARDFILE")]
-    discard: dict[str, Any] = discards[-1] if discards else {}
     maps = _maps(found, path)
     given = _last(found, "APPLY_PARALLELISM", "number", 0)
     most = _last(found, "MAX_APPLY_PARALLELISM", "number", 4)
@@ -308,9 +305,7 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         latency=_latency(found),
         group_operations=_last(found, "BATCHSQL", "batchtransops", 0) or _last(found, "GROUPTRANSOPS", "number", 1000),
         max_operations=_last(found, "MAXTRANSOPS", "number", None),
-        discard=discard.get("file", ""),
-        discard_append="purge" not in discard,
-        discard_megabytes=discard.get("megabytes", 50),
+        discard=discard_rule(found),
         checkpoint_seconds=_last(found, "CHECKPOINTSECS", "seconds", 10),
         appliers=given or most,
         fewest_appliers=given or min(most, _last(found, "MIN_APPLY_PARALLELISM", "number", 1)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Final
 
 from ggshell.cli.groups import Kinds, View, group_lag, one, shown_state, view
@@ -11,6 +12,7 @@ from ggshell.home.checkpoint import GroupKind, ReplicatKind, SourceType
 from ggshell.home.documents import Documents
 from ggshell.home.process_file import ProcessState
 from ggshell.monitoring.group_lag import since
+from ggshell.parameters.discard_file import discard_files
 from ggshell.parameters.process_profiles import GROUP_SETTINGS
 from ggshell.parameters.redacted_file import redacted_lines
 from ggshell.service.answers import Answer, Object, Said, collection, status_item, utc_text
@@ -169,13 +171,13 @@ def replicat_mode(found: View) -> ReplicatMode:
     return ReplicatMode(type="nonintegrated", parallel=kind is ReplicatKind.PARALLEL)
 
 
-def report_names(call: Call, group: str) -> list[str]:
-    """Return the names of a group's report and discard files that exist, the current report first."""
+def report_files(call: Call, group: str) -> dict[str, Path]:
+    """Return the report and discard files of a group that exist by their names, the current report first."""
     from ggshell.groups.report import OLDEST
 
     paths = [call.home.report(group), *(call.home.report(group, age) for age in range(OLDEST + 1))]
-    paths.append(call.home.discard(group))
-    return [path.name for path in paths if path.exists()]
+    existing = [path for path in paths if path.exists()] + discard_files(call.home, group)
+    return {path.name: path for path in existing}
 
 
 def kind_word(kind: GroupKind) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ggshell.cli.commands.path import source_trail, target_trail
 from ggshell.cli.commands.recvpath import own_trail
-from ggshell.cli.commands.view import parameter_file
+from ggshell.cli.commands.view import discard_file, parameter_file
 from ggshell.connectors.registry import connector_for, delivery_connector
 from ggshell.errors import GgsError, UsageError
 from ggshell.home.checkpoint import ReplicatKind
@@ -51,6 +51,8 @@ class PlaceUse(Enum):
     """A group or a parameter file, which is shown without its passwords."""
     REPORT = auto()
     """A report of a group."""
+    DISCARD_FILE = auto()
+    """A discard file of a group, which DISCARDFILE can name: as REPORT_FILE."""
     REPORT_FILE = auto()
     """A file that is shown as it is: as READ, but no parameter file, because it can contain passwords."""
     INCLUDED = auto()
@@ -180,17 +182,24 @@ STATEMENTS: Final[Mapping[tuple[str, str], PlaceUse]] = {
     ("TRAIL GAPS", "from_"): PlaceUse.READ,
     ("TRAIL SQL", "from_"): PlaceUse.READ,
     ("TRAIL TOP", "from_"): PlaceUse.READ,
+    ("VIEW DISCARD", "report"): PlaceUse.DISCARD_FILE,
     ("VIEW PARAMS", "file"): PlaceUse.PARAMETERS,
     ("VIEW REPORT", "file"): PlaceUse.REPORT_FILE,
     ("VIEW REPORT", "report"): PlaceUse.REPORT,
 }
 """The same for the statements that the service carries out."""
 
+SHOWN: Final[Mapping[str, tuple[PlaceUse, str]]] = {"VIEW GLOBALS": (PlaceUse.PARAMETERS, "GLOBALS")}
+"""The files of statements that show one without naming it."""
+
 _WRITING: Final = frozenset(
     {PlaceUse.WRITTEN, PlaceUse.PATTERN, PlaceUse.PATH_TARGET, PlaceUse.OWN_TARGET, PlaceUse.LAKE}
 )
 _EXACT: Final = frozenset(
-    {PlaceUse.PATTERN, PlaceUse.LOGIN, PlaceUse.LAKE, PlaceUse.PARAMETERS, PlaceUse.REPORT, PlaceUse.REPORT_FILE}
+    {
+        *(PlaceUse.PATTERN, PlaceUse.LOGIN, PlaceUse.LAKE),
+        *(PlaceUse.PARAMETERS, PlaceUse.REPORT, PlaceUse.REPORT_FILE, PlaceUse.DISCARD_FILE),
+    }
 )
 _NOTHING: Final = frozenset({PlaceUse.COMPARED, PlaceUse.UNUSED, PlaceUse.INCLUDED, PlaceUse.SECURED})
 
@@ -204,7 +213,7 @@ def require_use(bounds: Bounds, principal: Principal, use: PlaceUse, value: Any,
         return
     for text in _texts(value):
         for place in _places(bounds.home, use, text):
-            if use is PlaceUse.REPORT_FILE:
+            if use in (PlaceUse.REPORT_FILE, PlaceUse.DISCARD_FILE):
                 _require_no_parameters(bounds.home, place)
             require_inside(bounds, principal, place, named=named, written=use in _WRITING, exact=use in _EXACT)
 
@@ -239,6 +248,8 @@ def _places(home: Home, use: PlaceUse, text: str) -> list[str]:
         return []
     if use is PlaceUse.PARAMETERS:
         return [str(parameter_file(home, text))]
+    if use is PlaceUse.DISCARD_FILE:
+        return [str(discard_file(home, text))]
     return [str(home.report(text))] if use is PlaceUse.REPORT else [text]
 
 

@@ -13,7 +13,7 @@ from ggshell.cli.local_statements import AT_THE_HOME, LOCAL, at_the_home
 from ggshell.errors import UsageError
 from ggshell.home.users import Role
 from ggshell.service.named_files import Bounds
-from ggshell.service.named_places import STATEMENTS, require_use
+from ggshell.service.named_places import SHOWN, STATEMENTS, require_use
 from ggshell.service.sign_in import Principal, required
 
 if TYPE_CHECKING:
@@ -38,13 +38,14 @@ _READING: Final = (
         "INFO ALL TASKS",
         "INFO DISTPATH ALL",
         "INFO RECVPATH ALL",
+        "LIST TABLES",
         "BR SHOW",
         "VERSIONS",
     }
     | _each("STATUS", f"{_GROUPS} {_MANAGERS} SERVICE")
     | _each("STATS", _GROUPS)
     | _each("LAG", f"{_GROUPS} HEARTBEAT REPORT")
-    | _each("VIEW", "GGSEVT MESSAGES PARAMS REPORT")
+    | _each("VIEW", "DISCARD GGSEVT GLOBALS MESSAGES PARAMS REPORT")
     | _each("TRAIL", "GAPS TOP COUNT")
     | _each("TRAIL", "FIND", "CSN, DDL, TABLE, TRANSACTION")
     | _each("TRAIL", "ASOF", "CSN, TIME")
@@ -154,6 +155,8 @@ def require_places(principal: Principal, parsed: Parsed, bounds: Bounds) -> None
     for name, value in parsed.args.items():
         if (use := STATEMENTS.get((parsed.key, name))) is not None:
             require_use(bounds, principal, use, value)
+    if (shown := SHOWN.get(parsed.key)) is not None:
+        require_use(bounds, principal, *shown)
 
 
 def _changes_own_user(principal: Principal, parsed: Parsed) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from cli.shell import Shell, replicat
+from cli.shell import Answer, Shell, replicat
 from psycopg.conninfo import conninfo_to_dict
 
 from ggshell.connectors.postgres.checkpoint_sql import GROUP_LOCK
@@ -36,10 +36,10 @@ class LoggedInShell:
         self.database = str(facts["dbname"])
         self.user = str(facts["user"])
 
-    def batch(self, *statements: str) -> tuple[int, str, str]:
+    def batch(self, *statements: str) -> Answer:
         code, out, err = self.shell.batch(self.login, *statements)
         marker = "Successfully logged into database.\n"
-        return code, out.partition(marker)[2], err
+        return Answer(code, out.partition(marker)[2], err)
 
     def group(self, name: str) -> Checkpoint:
         return checkpoints.load(self.shell.home.checkpoint(name, GroupKind.EXTRACT))
@@ -71,6 +71,16 @@ def test_a_refused_login_keeps_the_previous_one(logged_in: LoggedInShell) -> Non
     out = logged_in.shell.session(f"{logged_in.login}\n{bad}\nexit\n")
     assert "ERROR: " in out
     assert f"{logged_in.user}@{logged_in.database}) 3> " in out
+
+
+def test_tables_are_listed_by_wildcard(logged_in: LoggedInShell) -> None:
+    code, out, err = logged_in.batch("LIST TABLES shop.key*")
+    assert (code, err) == (0, "")
+    assert out == "\nshop.keyed\nshop.keyless\n\nFound 2 tables matching list criteria.\n"
+    assert '\nshop."Mixed Case"\n' in logged_in.batch("LIST TABLES shop.*").out
+    assert "Found 0 tables matching list criteria." in logged_in.batch("LIST TABLES none.*").out
+    assert "specify schema and table" in logged_in.batch("LIST TABLES keyed").err
+    assert "use DBLOGIN" in logged_in.shell.batch("LIST TABLES shop.*").err
 
 
 def test_trandata_by_wildcard(logged_in: LoggedInShell) -> None:

@@ -299,6 +299,44 @@ def test_reports_parameters_and_events_are_shown(with_groups: Shell) -> None:
     assert "OGG-00987" in with_groups.batch("VIEW GGSEVT").out
 
 
+def test_discard_files_are_shown_with_the_older_ones(with_groups: Shell) -> None:
+    home = with_groups.home
+    answer = with_groups.batch("VIEW DISCARD rep1")
+    assert answer.code == 1
+    assert f"discard file {home.discard('REP1')} does not exist" in answer.err
+    assert "when the target rejects the first operation" in answer.err
+    home.discard("REP1").write_text("rejected\n")
+    home.discard("REP1").with_name("REP10.dsc").write_text("rejected before\n")
+    assert with_groups.batch("VIEW DISCARD rep1", "view discard rep10").out == "rejected\nrejected before\n"
+    assert "DISCARDROLLOVER has not created" in with_groups.batch("VIEW DISCARD rep11").err
+    assert "group NOPE does not exist" in with_groups.batch("VIEW DISCARD nope").err
+
+
+def test_the_discard_file_is_the_one_that_the_parameter_file_names(with_groups: Shell) -> None:
+    home = with_groups.home
+    home.discard("REP1").write_text("the default file\n")
+    (home.root / "dirout").mkdir()
+    (home.root / "dirout" / "rejected.txt").write_text("rejected\n")
+    (home.root / "dirout" / "rejected3.txt").write_text("rejected before\n")
+    text = "REPLICAT rep1\nNONSENSE\nDISCARDFILE ./dirout/rejected.txt, PURGE\nMAP a.*, TARGET a.*;\n"
+    home.parameters("rep1").write_text(text)
+    assert with_groups.batch("VIEW DISCARD rep1", "VIEW DISCARD rep13").out == "rejected\nrejected before\n"
+
+
+def test_globals_is_shown_without_its_passwords(with_groups: Shell) -> None:
+    assert "No such file" in with_groups.batch("VIEW GLOBALS").err
+    with_groups.home.globals.write_text("GGSCHEMA gg\n")
+    assert with_groups.batch("VIEW GLOBALS").out == "GGSCHEMA gg\n"
+    assert "requires a terminal" in with_groups.batch("EDIT GLOBALS").err
+
+
+def test_the_tables_of_a_duckdb_file_are_listed(shell: Shell, tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "some.duckdb")) as connection:
+        connection.execute("CREATE SCHEMA shop; CREATE TABLE shop.orders (id int); CREATE TABLE people (id int)")
+    answer = shell.batch(f"DBLOGIN SOURCEDB duckdb://{tmp_path}/some.duckdb", "LIST TABLES shop.*")
+    assert answer.out.endswith("\nshop.orders\n\nFound 1 tables matching list criteria.\n")
+
+
 def test_create_subdirs_lists_the_eleven_folders(shell: Shell) -> None:
     out = shell.batch("CREATE SUBDIRS").out
     root = shell.home.root

@@ -91,7 +91,7 @@ def test_a_replicat_file_becomes_typed_parameters(tmp_path: Path) -> None:
         "DISCARDFILE ./dirrpt/r.dsc, PURGE\nMAP shop.*, TARGET &\n  shop2.*;\n",
     )
     found = load_replicat(path)
-    assert (found.group_operations, found.discard_append, found.maps[0].target) == (500, False, "shop2.*")
+    assert (found.group_operations, found.discard.append, found.maps[0].target) == (500, False, "shop2.*")
     assert found.login == LoginParameters(alias="south", source="x")
 
 

@@ -192,9 +192,13 @@ def test_view_params_and_view_report_follow_no_link_out_of_the_home(tmp_path: Pa
     (other / "x").write_text("secret")
     for name in ("dirprm/e1.prm", "dirrpt/E1.rpt", "dirrpt/E10.rpt", "GLOBALS"):
         (home / name).symlink_to(other / "x")
-    for statement in ("VIEW PARAMS e1", "VIEW PARAMS GLOBALS", "VIEW REPORT e1", "VIEW REPORT e10"):
+    (home / "dirrpt" / "E1.dsc").symlink_to(other / "y")
+    for statement in (
+        *("VIEW PARAMS e1", "VIEW PARAMS GLOBALS", "VIEW GLOBALS"),
+        *("VIEW REPORT e1", "VIEW REPORT e10", "VIEW DISCARD e1"),
+    ):
         assert required_role(statement, home) is Role.SECURITY, statement
-    for statement in ("VIEW PARAMS e2", "VIEW REPORT e2"):
+    for statement in ("VIEW PARAMS e2", "VIEW REPORT e2", "VIEW DISCARD e2"):
         assert required_role(statement, home) is Role.USER, statement
 
 

@@ -1,12 +1,13 @@
-"""DBLOGIN."""
+"""DBLOGIN and LIST TABLES."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ggshell.cli.registry import command
-from ggshell.cli.results import Message
+from ggshell.cli.results import Listing, Message
 from ggshell.cli.session import Session
+from ggshell.errors import UsageError
 from ggshell.home.credential import DEFAULT_DOMAIN, CredentialStore
 
 if TYPE_CHECKING:
@@ -67,3 +68,15 @@ def login_by_source(
     if not userid:
         return _adopted(session, opened(session, source, password or None))
     return _adopted(session, opened(session, userid, password or None, source))
+
+
+@command("LIST TABLES")
+def list_tables(session: Session, *, table: str) -> Listing:
+    """List the tables of the database whose names match a pattern. Raises UsageError if the pattern is not valid."""
+    from ggshell.record.name_patterns import is_name_pattern, matches
+
+    if not is_name_pattern(table):
+        raise UsageError(f"{table} is not a valid table name", hint="specify schema and table, for example shop.*")
+    found = [str(each) for each in session.logged_in().tables() if matches(table, each)]
+    lines = [*found, "", f"Found {len(found)} tables matching list criteria."]
+    return Listing(("table",), [(name,) for name in found], "\n".join(["", *lines, ""]))

@@ -23,6 +23,18 @@ def view_report(session: Session, *, report: str = "", file: str = "") -> Text:
     return Text(path.name, file_text(path, "report", session.longest_text))
 
 
+def _known(home: Home) -> set[str]:
+    return {"MGR", *(group for group, _ in home.group_names())}
+
+
+def _selected(home: Home, name: str) -> tuple[str, int | None]:
+    """The group, and the age of its file, that a name selects: ``EXT1`` the current one, ``EXT10`` the one with the age 0."""
+    name, known = name.upper(), _known(home)
+    if name not in known and name[-1].isdigit() and name[:-1] in known:
+        return name[:-1], int(name[-1])
+    return name, None
+
+
 def _report_hint(session: Session, report: str) -> str:
     """The next step if a report does not exist; ``report`` is empty if a file was named.
 
@@ -30,13 +42,41 @@ def _report_hint(session: Session, report: str) -> str:
     """
     if not report:
         return "check the path: it is relative to the home directory"
-    name = report.upper()
-    known = {"MGR", *(group for group, _ in session.home.group_names())}
-    if name in known:
+    group, age = _selected(session.home, report)
+    if group not in _known(session.home):
+        raise unknown_group(session, ANY, group)
+    if age is None:
         return "START the group: it writes its report when it starts"
-    if name[-1].isdigit() and name[:-1] in known:
-        return f"use VIEW REPORT {name[:-1]} for the current report: this older report no longer exists"
-    raise unknown_group(session, ANY, name)
+    return f"use VIEW REPORT {group} for the current report: this older report no longer exists"
+
+
+@command("VIEW DISCARD")
+def view_discard(session: Session, *, report: str) -> Text:
+    """Show the discard file of a Replicat: ``REP1`` is the current one, ``REP10`` to ``REP19`` are older ones."""
+    path = discard_file(session.home, report)
+    if not path.exists():
+        raise NotFoundError(f"discard file {path} does not exist", hint=_discard_hint(session, report))
+    return Text(path.name, file_text(path, "discard file", session.longest_text))
+
+
+def discard_file(home: Home, report: str) -> Path:
+    """The path of the discard file that a name selects, whether it exists or not."""
+    from ggshell.parameters.discard_file import discard_path
+    from ggshell.pipeline.apply.discard import aged
+
+    group, age = _selected(home, report)
+    path = discard_path(home, group)
+    return path if age is None else aged(path, age)
+
+
+def _discard_hint(session: Session, report: str) -> str:
+    """The reason why a discard file does not exist. Raises NotFoundError if its name selects no group."""
+    group, age = _selected(session.home, report)
+    if group not in _known(session.home):
+        raise unknown_group(session, ANY, group)
+    if age is None:
+        return "it is created when the target rejects the first operation"
+    return f"use VIEW DISCARD {group} for the current file: DISCARDROLLOVER has not created this older one"
 
 
 @command("VIEW PARAMS")
@@ -44,6 +84,12 @@ def view_params(session: Session, *, file: str) -> Text:
     """Show a parameter file, without its passwords."""
     path = parameter_file(session.home, file)
     return Text(path.name, redacted_lines(file_text(path, "parameter file")))
+
+
+@command("VIEW GLOBALS")
+def view_globals(session: Session) -> Text:
+    """Show the file GLOBALS, without its passwords."""
+    return view_params(session, file="GLOBALS")
 
 
 @command("VIEW GGSEVT")
@@ -78,6 +124,12 @@ def edit_params(session: Session, *, file: str) -> Message:
     session.home.ensure()
     _open_editor(session, path)
     return checked(path)
+
+
+@command("EDIT GLOBALS")
+def edit_globals(session: Session) -> Message:
+    """Open the file GLOBALS in an editor, in a connected shell that of the other home."""
+    return edit_params(session, file="GLOBALS")
 
 
 def _open_editor(session: Session, path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ggshell.connectors.duckdb.session import connect, execute, file_of, login_of
 from ggshell.connectors.logged_in import Credentials, LoggedIn
 from ggshell.errors import StateError
+from ggshell.types import TableName
 
 if TYPE_CHECKING:
     from ggshell.connectors.checkpoint_tables import CheckpointTables
@@ -25,12 +26,25 @@ class DuckDbLogin(LoggedIn):
 
     def refused(self) -> StateError:
         return StateError(
-            f"{self.database} is a DuckDB file: this command requires PostgreSQL.",
-            hint="DBLOGIN to the source; a DuckDB file supports CHECKPOINTTABLE commands, ALTER REPLICAT and DELETE REPLICAT",
+            f"{self.database} is a DuckDB file; this command requires a database server",
+            hint="DBLOGIN to the source; a DuckDB file supports LIST TABLES, CHECKPOINTTABLE commands,"
+            " ALTER REPLICAT and DELETE REPLICAT",
         )
 
     def greeting(self, now: int) -> tuple[str, ...]:
         return (*super().greeting(now), f"DuckDB {self.version}, file {self._file}.")
+
+    def tables(self) -> list[TableName]:
+        connection = connect(self.conninfo)
+        try:
+            rows = execute(
+                connection,
+                "SELECT schema_name, table_name FROM duckdb_tables()"
+                " WHERE NOT internal AND database_name = current_database() ORDER BY 1, 2",
+            )
+        finally:
+            connection.close()
+        return [TableName(owner, name) for owner, name in rows]
 
     @contextmanager
     def checkpoint_tables(self) -> Iterator[CheckpointTables]:

@@ -99,9 +99,9 @@ class PostgresLogin(LoggedIn):
         return PostgresMoveFacts(self.connection, self.conninfo, schemas)
 
     def tables(self) -> list[TableName]:
-        from ggshell.connectors.postgres.describe import resolve
+        from ggshell.connectors.postgres.describe import matching
 
-        return resolve(self.connection, "*.*")
+        return matching(self.connection, "*.*")
 
     def columns(self, table: TableName) -> list[Column]:
         from ggshell.connectors.postgres import describe

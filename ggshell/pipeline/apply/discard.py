@@ -68,14 +68,16 @@ class DiscardFile:
             if not self.path.exists():
                 return
             for age in range(OLDEST - 1, -1, -1):
-                if self._aged(age).exists():
-                    self._aged(age).replace(self._aged(age + 1))
-            self.path.replace(self._aged(0))
+                if aged(self.path, age).exists():
+                    aged(self.path, age).replace(aged(self.path, age + 1))
+            self.path.replace(aged(self.path, 0))
         except OSError as failure:
             raise DiskError(f"cannot roll discard file {self.path}: {failure.strerror}") from failure
 
-    def _aged(self, age: int) -> Path:
-        return self.path.with_name(f"{self.path.stem}{age}{self.path.suffix}")
+
+def aged(path: Path, age: int) -> Path:
+    """The name of an older discard file: ``age`` is 0 for the last one that was rolled over, at most 9."""
+    return path.with_name(f"{path.stem}{age}{path.suffix}")
 
 
 def layout(discarded: Discarded) -> str:

@@ -12,7 +12,7 @@ from ggshell.errors import NotFoundError
 from ggshell.home.users import Role
 from ggshell.service.answers import Answer, collection, item
 from ggshell.service.call import Call
-from ggshell.service.group_facts import checkpoint_fields, find_group, report_names, status_fields
+from ggshell.service.group_facts import checkpoint_fields, find_group, report_files, status_fields
 from ggshell.service.group_responses import ExtractCheckpoints, ExtractStatus, ReplicatCheckpoints, ReplicatStatus
 from ggshell.service.long_files import PART_QUERY, requested_part
 from ggshell.service.responses import Items, Resource, Response
@@ -75,7 +75,7 @@ def _history(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
 
 def _reports(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
     found = find_group(call, kinds, name)
-    return Answer(collection(item(call.url(base), each) for each in report_names(call, found.group)))
+    return Answer(collection(item(call.url(base), each) for each in report_files(call, found.group)))
 
 
 def _logs(call: Call, kinds: Kinds, name: str, base: str) -> Answer:
@@ -125,9 +125,9 @@ _declare("replicats", REPLICAT)
 def _report(call: Call, kinds: Kinds, group: str, report: str) -> Answer:
     """Return the lines of a report or discard file. Raises NotFoundError."""
     found = find_group(call, kinds, group)
-    if report not in report_names(call, found.group):
+    path = report_files(call, found.group).get(report)
+    if path is None:
         raise NotFoundError(f"report {report} of {found.name} does not exist")
-    path = call.home.discard(found.group).parent / report
     call.require_shown(path)
     text = requested_part(call, path)
     return Answer(ReportLines(lines=text.splitlines()), text=text)
