@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ggshell.clock import local_text
 from ggshell.groups.lifecycle import GroupContext
 from ggshell.home.events import Severity
@@ -35,8 +33,7 @@ class Ending:
         for number, piece in enumerate(batch.pieces):
             if piece.header.commit_time >= self.moment:
                 self.reached()
-                kept = batch.take(slice(0, piece.first), batch.pieces[:number])
-                return replace(kept, end_rba=int(batch.rba[piece.first])) if number else None
+                return batch.until_piece(number) if number else None
         return batch
 
     def trail_read(self) -> None:

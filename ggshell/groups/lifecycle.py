@@ -286,10 +286,10 @@ def _run(context: GroupContext, life: _Life, body: Body) -> int:
         life.turn(ProcessState.RUNNING, str(context.control.path))
         report.event(Severity.INFO, RUN_CODES[kind][1], f"{name} started.")
         signal_ready()
-        if not kind.is_path:  # a path has no parameter file
-            _read_parameters(context)
+        only_checks = not kind.is_path and _read_parameters(context)  # a path has no parameter file
         try:
-            body(context)
+            if not only_checks:
+                body(context)
         except ConnectionLostError:
             if not context.runner.stop_requested:
                 raise  # otherwise the connection was canceled or lost while the process was stopping
@@ -324,11 +324,14 @@ def _follow_home(context: GroupContext, life: _Life, error: GgsError) -> GgsErro
     return error
 
 
-def _read_parameters(context: GroupContext) -> None:
-    """Apply the file's report rules, and report its unsupported parameters. Raises ParameterError."""
+def _read_parameters(context: GroupContext) -> bool:
+    """Apply the file's report rules, and report its unsupported parameters; return whether the run only checks the file.
+
+    Raises ParameterError.
+    """
     path = context.home.parameters(context.group)
     if not path.exists():
-        return  # the body reports it
+        return False  # the body reports it
     found = load(path, context.type.capitalize()).parameters
     facts = parameter_facts(path, found)
     context.verb("GETPARAMINFO", lambda _: facts)
@@ -336,10 +339,15 @@ def _read_parameters(context: GroupContext) -> None:
         if parameter.note:
             context.report.event(Severity.WARNING, "GGS-00103", f"Line {parameter.line}: {parameter.note}")
     context.report_by(report_rules(found))
+    if any(parameter.name == "CHECKPARAMS" for parameter in found):
+        text = f"CHECKPARAMS: the parameters of {path.name} are valid. The process ends without processing data."
+        context.report.event(Severity.INFO, "GGS-00567", text)
+        return True
     if purges_source(found):
         from ggshell.groups.source_purge import SourcePurge
 
         SourcePurge(context)
+    return False
 
 
 def parameter_facts(path: Path, found: Sequence[Parameter]) -> dict[str, Any]:

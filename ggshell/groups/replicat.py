@@ -24,6 +24,7 @@ from ggshell.errors import (
     TrailError,
 )
 from ggshell.groups.checkpoint_rows import Uncertain
+from ggshell.groups.deferred_apply import DeferredApply
 from ggshell.groups.deliveries import (
     ReplicatSetup,
     open_delivery,
@@ -132,6 +133,7 @@ class Replicat:
         self._start = RequestedStart(context, self._trail, self._file)
         self._discard = _discard_file(context, parameters)
         self._ending = ending or Ending(context, parameters.end)
+        self._deferred = DeferredApply(context.clock, parameters.defer_seconds, lambda: context.ahead)
         self._responses = _responses(context, parameters)
         settings = load_heartbeats(context.home, context.home.parameters(context.group), "Replicat")
         self._heartbeats = ReplicatHeartbeats(context, settings)
@@ -325,7 +327,7 @@ class Replicat:
         schedule = SaveSchedule(clock, min(SAVE_SECONDS, self._parameters.checkpoint_seconds))
         while not runner.stop_requested:
             reader.drain()
-            batch = self._start.read(reader)
+            batch = self._deferred.read(lambda: self._start.read(reader))
             if batch is not None and (batch := self._ending.before(batch)) is None:
                 break
             if batch is not None:
@@ -338,13 +340,9 @@ class Replicat:
                 schedule.worked()
             else:
                 delivery.advance()
-                self._ending.trail_read()
-            self._heartbeats.applied(delivery.applied)
-            if delivery.applied is not None and delivery.applied.commit_time > self._progress.record_time:
-                self._progress.processed(delivery.applied.commit_time)
-            self._progress.waits(delivery.oldest)
-            if batch is None and not delivery.pending:
-                self._progress.reached_end()
+                if not self._deferred.holds:
+                    self._ending.trail_read()
+            self._note_progress(delivery, read=batch is None)
             now = clock.steady()
             if schedule.is_due(now) or self._file.must_follow(delivery.applied):
                 self._save()
@@ -352,11 +350,22 @@ class Replicat:
                 schedule.saved(now)
             if batch is None:
                 schedule.hasten(now)
-                runner.wait([wake, *delivery.wake()], schedule.pause(now))
+                runner.wait([wake, *delivery.wake()], self._deferred.pause(schedule.pause(now)))
             else:
                 runner.wait([], 0)
         delivery.flush()
         self._heartbeats.applied(delivery.applied)
+
+    def _note_progress(self, delivery: GroupDelivery, *, read: bool) -> None:
+        """Record how far the delivery is; ``read``: the trail has no further transaction that is due."""
+        self._heartbeats.applied(delivery.applied)
+        if delivery.applied is not None and delivery.applied.commit_time > self._progress.record_time:
+            self._progress.processed(delivery.applied.commit_time)
+        self._progress.waits(delivery.oldest)
+        if self._deferred.holds:
+            self._progress.behind()
+        elif read and not delivery.pending:
+            self._progress.reached_end()
 
     def _apply(self, delivery: GroupDelivery, part: ChangeBatch) -> None:
         """Apply rows, or one DDL statement, after which clauses are compiled again for tables that may have changed."""
@@ -393,6 +402,7 @@ class Replicat:
         if self._environment is not None and self._environment.queries is not None:
             self._environment.queries.close()
             self._environment = None
+        self._deferred.forget()
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -414,14 +424,16 @@ class Replicat:
         return {"collisions": text}
 
     def _lag(self) -> dict[str, Any]:
-        if self._reader is None or not self._reader.at_end() or (self._delivery is not None and self._delivery.pending):
+        read = self._reader is not None and self._reader.at_end() and not self._deferred.holds
+        if not read or (self._delivery is not None and self._delivery.pending):
             self._progress.behind()
         return self._progress.lag_answer()
 
     def _status(self) -> dict[str, Any]:
         applied = self._delivery.applied if self._delivery is not None else None
         place = applied.position if applied is not None else TrailPosition(0, 0)
-        status = self._progress.reading if self._target is not None else "Waiting for the database"
+        reading = self._deferred.status(self._progress.reading)
+        status = reading if self._target is not None else "Waiting for the database"
         read = self._progress.read_answer(str(self._trail), place)
         activity = self._delivery.activity() if self._delivery is not None else {}
         return {"status": status, "read": read, "write": [], **activity}

@@ -126,14 +126,10 @@ def without_untaken(options: GroupOptions) -> GroupOptions:
 
 def from_csn(batch: ChangeBatch, least: Csn) -> ChangeBatch | None:
     """Return the transactions of a batch from a CSN on, or None if there are none."""
-    from dataclasses import replace
-
     number = next((number for number, piece in enumerate(batch.pieces) if piece.header.csn.value >= least.value), None)
     if not number:
         return batch if number == 0 else None
-    first = batch.pieces[number].first
-    pieces = tuple(replace(piece, first=piece.first - first) for piece in batch.pieces[number:])
-    return batch.take(slice(first, None), pieces)
+    return batch.from_piece(number)
 
 
 BEYOND_TRAIL = "GGS-00529"

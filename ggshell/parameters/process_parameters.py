@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ggshell.durations import DAY, HOUR, MINUTE
+from ggshell.durations import DAY, HOUR, MINUTE, WEEK, read_interval
 from ggshell.errors import ParameterError
 from ggshell.language.unsupported import CODE
 from ggshell.parameters.access_rules import AccessRules, access_rules
@@ -165,7 +165,7 @@ class ReplicatParameters(NamedTuple):
     MAX_APPLY_PARALLELISM; ``fewest_appliers``: APPLY_PARALLELISM or MIN_APPLY_PARALLELISM; ``full_serialization``:
     COMMIT_SERIALIZATION; ``suppress_triggers``, ``defer_constraints``, ``non_transactional``: SUPPRESSTRIGGERS, DEFERREFCONST
     and ALLOWNONTRANSACTIONAL of DBOPTIONS; ``special``: SPECIALRUN; ``ddl``: the statements to apply, by default all;
-    ``layouts`` and ``latency``, in seconds: LAKETABLE and LATENCY, for a lake.
+    ``layouts`` and ``latency``, in seconds: LAKETABLE and LATENCY, for a lake; ``defer_seconds``: DEFERAPPLYINTERVAL.
     """
 
     group: str
@@ -193,6 +193,7 @@ class ReplicatParameters(NamedTuple):
     ddl_options: DdlOptions = DdlOptions()
     layouts: LakeLayouts = LakeLayouts()
     latency: int = 0
+    defer_seconds: float = 0.0
 
 
 class RestartRule(NamedTuple):
@@ -252,7 +253,7 @@ def extract_parameters(found: list[Parameter], path: Path) -> ExtractParameters:
         group=_group(found, "EXTRACT", path),
         login=_login(found),
         tables=_tables(found),
-        excludes=tuple(item.args["table"] for item in _named(found, "TABLEEXCLUDE")),
+        excludes=_excludes(found, "TABLEEXCLUDE"),
         sequences=tuple(item.args["sequence"] for item in _named(found, "SEQUENCE")),
         trails=trail_statements(found),
         passive=passive_options(found),
@@ -300,9 +301,10 @@ def replicat_parameters(found: list[Parameter], path: Path) -> ReplicatParameter
         group=_group(found, "REPLICAT", path),
         login=_login(found),
         maps=maps,
-        excludes=tuple(item.args["table"] for item in _named(found, "MAPEXCLUDE")),
+        excludes=_excludes(found, "MAPEXCLUDE"),
         truncates=_takes_truncates(found, "MAP"),
         latency=_latency(found),
+        defer_seconds=_deferred(found),
         group_operations=_last(found, "BATCHSQL", "batchtransops", 0) or _last(found, "GROUPTRANSOPS", "number", 1000),
         max_operations=_last(found, "MAXTRANSOPS", "number", None),
         discard=discard_rule(found),
@@ -491,6 +493,25 @@ def _takes_truncates(found: list[Parameter], name: str) -> bool:
 def _last(found: list[Parameter], name: str, argument: str, default: Any) -> Any:
     values = [item.args[argument] for item in _named(found, name) if argument in item.args]
     return values[-1] if values else default
+
+
+def _excludes(found: list[Parameter], name: str) -> tuple[str, ...]:
+    """The patterns of TABLEEXCLUDE or MAPEXCLUDE, then those of SCHEMAEXCLUDE as patterns of all tables of the schemas."""
+    tables = (item.args["table"] for item in _named(found, name))
+    return (*tables, *(f"{item.args['schema']}.*" for item in _named(found, "SCHEMAEXCLUDE")))
+
+
+def _deferred(found: list[Parameter]) -> float:
+    """The interval of DEFERAPPLYINTERVAL in seconds, 0 without one. Raises ParameterError if it is too long."""
+    stated = _named(found, "DEFERAPPLYINTERVAL")
+    if not stated:
+        return 0.0
+    last = stated[-1]
+    unit = next(name for name in last.args if name != "number")
+    seconds = read_interval(f"{last.args['number']}{unit}")
+    if seconds > WEEK:
+        raise last.wrong("DEFERAPPLYINTERVAL is longer than seven days", "number", hint="write at most 7 DAYS")
+    return seconds
 
 
 def _latency(found: list[Parameter]) -> int:

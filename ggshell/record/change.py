@@ -105,6 +105,16 @@ class ChangeBatch:
             **arrays,
         )
 
+    def until_piece(self, number: int) -> ChangeBatch:
+        """Return the batch before a piece that is not the first one; ``end_rba`` is the place of that piece."""
+        first = self.pieces[number].first
+        return replace(self.take(slice(0, first), self.pieces[:number]), end_rba=int(self.rba[first]))
+
+    def from_piece(self, number: int) -> ChangeBatch:
+        """Return the batch from a piece on."""
+        first = self.pieces[number].first
+        return self.take(slice(first, None), [replace(each, first=each.first - first) for each in self.pieces[number:]])
+
     def one(self, row: int, io_type: int, data: bytes) -> ChangeBatch:
         """Return a batch with one operation on a row's table, at the row's place in the trail."""
         piece = next(piece for piece in self.pieces if piece.first <= row < piece.first + piece.count)

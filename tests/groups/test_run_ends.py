@@ -149,3 +149,22 @@ def test_an_invalid_time_is_refused_with_its_line(pipeline: Pipeline) -> None:
     report = pipeline.abended_report(REP1)
     assert "2026-13-45 10:00:00 is not a valid time" in report
     assert "rep1.prm:3" in report
+
+
+def test_checkparams_ends_a_run_before_it_processes_data(pipeline: Pipeline) -> None:
+    add(pipeline)
+    pipeline.start("ext1")
+    insert(pipeline, 1)
+    until("the transaction is in the trail", lambda: len(commit_times(pipeline)) == 1)
+    pipeline.write("rep1", REPLICAT.format("CHECKPARAMS\n"))
+    pipeline.start("rep1")
+    until_state(pipeline.home, *REP1, ProcessState.STOPPED)
+    report = pipeline.home.report("rep1").read_text()
+    assert "CHECKPARAMS: the parameters of rep1.prm are valid." in report
+    assert highest_id(pipeline) == 0
+    pipeline.write("rep1", REPLICAT.format("CHECKPARAMS\nGROUPTRANSOPS x\n"))
+    pipeline.start("rep1")
+    assert "GROUPTRANSOPS" in pipeline.abended_report(REP1)
+    pipeline.write("rep1", REPLICAT.format(""))
+    pipeline.start("rep1")
+    pipeline.wait_for_rows(2)

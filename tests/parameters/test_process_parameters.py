@@ -9,8 +9,10 @@ import pytest
 from ggshell.errors import ParameterError, StoreError
 from ggshell.parameters.loading import load_extract, load_globals, load_manager, load_replicat, load_service
 from ggshell.parameters.process_parameters import ExtractParameters, LoginParameters, TableStatement
+from ggshell.parameters.table_patterns import TableFilter
 from ggshell.parameters.trail_statements import TrailStatement
 from ggshell.record.operation import IoType
+from ggshell.types import TableName
 
 
 def write(folder: Path, text: str) -> Path:
@@ -93,6 +95,34 @@ def test_a_replicat_file_becomes_typed_parameters(tmp_path: Path) -> None:
     found = load_replicat(path)
     assert (found.group_operations, found.discard.append, found.maps[0].target) == (500, False, "shop2.*")
     assert found.login == LoginParameters(alias="south", source="x")
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [("", 0), ("DEFERAPPLYINTERVAL 10 HOURS\n", 36_000), ("deferapplyinterval 7 days\n", 604_800)],
+)
+def test_deferapplyinterval_is_read_in_seconds(tmp_path: Path, line: str, seconds: float) -> None:
+    assert load_replicat(write(tmp_path, f"REPLICAT rep1\n{line}MAP a.*, TARGET a.*;\n")).defer_seconds == seconds
+
+
+@pytest.mark.parametrize("interval", ["8 DAYS", "604801 SEC"])
+def test_deferapplyinterval_is_at_most_seven_days(tmp_path: Path, interval: str) -> None:
+    with pytest.raises(ParameterError, match="longer than seven days"):
+        load_replicat(write(tmp_path, f"REPLICAT rep1\nDEFERAPPLYINTERVAL {interval}\nMAP a.*, TARGET a.*;\n"))
+
+
+def test_schemaexclude_excludes_the_tables_of_schemas(tmp_path: Path) -> None:
+    excludes = "SCHEMAEXCLUDE sys*\nSCHEMAEXCLUDE pdb2.Fin;\n"
+    extract = load_extract(
+        write(tmp_path, f"EXTRACT ext1\nEXTTRAIL ./dirdat/ea\nTABLEEXCLUDE hr.tmp\n{excludes}TABLE *.*;\n")
+    )
+    wanted = TableFilter([each.pattern for each in extract.tables], extract.excludes)
+    assert wanted(TableName("hr", "people"))
+    assert not any(map(wanted, (TableName("hr", "tmp"), TableName("system", "a"), TableName("fin", "a"))))
+    replicat = load_replicat(write(tmp_path, f"REPLICAT rep1\nMAPEXCLUDE hr.tmp\n{excludes}MAP *.*, TARGET *.*;\n"))
+    assert replicat.excludes == extract.excludes
+    with pytest.raises(ParameterError, match=r"unexpected \.c"):
+        load_replicat(write(tmp_path, "REPLICAT rep1\nSCHEMAEXCLUDE a.b.c\nMAP *.*, TARGET *.*;\n"))
 
 
 def test_only_manager_purges_trails_by_rules_and_a_group_purges_its_own(tmp_path: Path) -> None:
