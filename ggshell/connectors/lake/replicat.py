@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ggshell.connectors.lake.accepted_parameters import require_accepted
 from ggshell.connectors.lake.commits import CommitLog, LakeCommit, require_lake
 from ggshell.connectors.lake.credentials import lake_environment
 from ggshell.connectors.lake.delivery import LakeDelivery
@@ -24,7 +25,7 @@ from ggshell.connectors.lake.part_exchange import THROUGH_SPARK, PartExchange
 from ggshell.connectors.lake.slices import on_spark
 from ggshell.connectors.lake.target import index_cache, lake_target
 from ggshell.connectors.lake.unmaintained import UNMAINTAINED, UnmaintainedLake
-from ggshell.errors import ConnectionLostError, GgsError, ParameterError, StateError, TrailError
+from ggshell.errors import ConnectionLostError, GgsError, StateError, TrailError
 from ggshell.files import read_json
 from ggshell.groups.home_wallet import wallet_of
 from ggshell.groups.lifecycle import GroupContext, run_group
@@ -94,13 +95,7 @@ class LakeReplicat:
     def __init__(self, context: GroupContext) -> None:
         self._context = context
         parameters = load_replicat(context.home.parameters(context.group), context.group)
-        for each in parameters.maps:
-            if each.clauses.active or each.target.replace("*", "") not in ("", ".", each.source.replace("*", "")):
-                raise ParameterError(
-                    f"MAP {each.source}, TARGET {each.target}: a lake accepts only whole tables under their own names",
-                    where=f"{context.home.parameters(context.group)}:{each.line}",
-                    hint=f"MAP {each.source}, TARGET {each.source};",
-                )
+        require_accepted(parameters, context.home.parameters(context.group))
         self._wanted = TableFilter([each.source for each in parameters.maps], parameters.excludes)
         checkpoint = context.checkpoint
         self._trail = TrailName.parse(checkpoint.read.trail, context.home.root)
