@@ -150,6 +150,18 @@ def test_an_explicit_lsn(logged_in: LoggedInShell) -> None:
     assert format_lsn(Csn.parse(logged_in.group("EXT1").begin_csn).value) == "0/50056B8"
 
 
+def test_eof_begins_at_the_current_end_of_the_log(logged_in: LoggedInShell) -> None:
+    logged_in.batch("REGISTER EXTRACT ext1")
+    assert logged_in.batch("ADD EXTRACT ext1, TRANLOG, EOF, THREADS 2")[0] == 0
+    added = logged_in.group("EXT1")
+    assert added.begin == "NOW"
+    with psycopg.connect(logged_in.dsn, autocommit=True) as connection:
+        connection.execute("INSERT INTO shop.keyed VALUES (1, 'x')")
+    assert logged_in.batch("ALTER EXTRACT ext1, EOF")[0] == 0
+    assert Csn.parse(logged_in.group("EXT1").begin_csn) > Csn.parse(added.begin_csn)
+    assert "cannot be used with" in logged_in.batch("ALTER EXTRACT ext1, EOF, LSN 0/1").err
+
+
 def test_registering_twice_and_unregistering_an_unknown_group_are_refused(logged_in: LoggedInShell) -> None:
     logged_in.batch("REGISTER EXTRACT ext1")
     code, _, err = logged_in.batch("REGISTER EXTRACT ext1")

@@ -26,6 +26,7 @@ def alter_extract(
     *,
     group_name: str,
     begin: str = "",
+    eof: bool = False,
     extseqno: int | None = None,
     extrba: int | None = None,
     lsn: str = "",
@@ -42,6 +43,7 @@ def alter_extract(
     ``thread``: a log has one thread, so the grammar accepts only 1.
     """
     notes: list[Note] = []
+    begin = "NOW" if eof else begin
     moment = begin_time(begin, session.clock.now())
     asked = AskedPosition(begin, moment, lsn, scn, extseqno, extrba, lognum, logpos, gtidset)
     moves = bool(begin) or asked.in_log or extseqno is not None or extrba is not None

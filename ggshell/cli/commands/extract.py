@@ -33,6 +33,7 @@ def add_extract(
     tranlog: bool = False,
     integrated: bool = False,
     begin: str = "",
+    eof: bool = False,
     lsn: str = "",
     scn: str = "",
     lognum: int | None = None,
@@ -58,7 +59,7 @@ def add_extract(
         read = ReadCheckpoint(SourceType.TRAIL, exttrailsource, startup=start, recovery=start, current=start)
         found = Checkpoint(group_name, GroupKind.EXTRACT, read, begin=begin, begin_time=now if begin else 0)
     else:
-        begin = begin or ("" if lognum is not None or logpos is not None or gtidset else "NOW")
+        begin = "NOW" if eof else begin or ("" if lognum is not None or logpos is not None or gtidset else "NOW")
         asked = AskedPosition(begin, begin_time(begin, now), lsn, scn, lognum=lognum, logpos=logpos, gtid=gtidset)
         found = _log_extract(session, group_name, asked)
     found = found._replace(options=found.options._replace(passive=passive))
