@@ -130,6 +130,13 @@ def test_the_text_shows_the_worst_hours_the_gap_and_the_trend(shell: Shell, arch
     assert "5.12 s in the last hour, rises by 4.92 s an hour" in out
 
 
+def test_the_report_and_the_page_show_an_outage_that_has_not_ended(shell: Shell, archive: Path) -> None:
+    out = shell.batch("LAG REPORT UNTIL 2023-11-16 12:00:00").out
+    assert re.search(r"no heartbeat for [\d.]+ h from 2023-11-15 17:59:05, not ended \(usual: 60 s\)", out)
+    _, text = page_from(shell, "LAG REPORT TO ./lag.html")
+    assert '<td class="t">not ended</td>' in text
+
+
 def test_data_has_a_row_for_each_hop(shell: Shell, archive: Path) -> None:
     found = shell.run("--format", "json", "-c", "LAG REPORT BY DAY").objects[0]
     rows = [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]

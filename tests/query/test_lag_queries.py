@@ -205,6 +205,45 @@ def test_missing_heartbeats_are_reported_with_the_usual_interval(tmp_path: Path)
     assert lag.gaps(archived(tmp_path / "other", rows), least=200) == []
 
 
+def test_an_outage_that_has_not_ended_is_a_gap(tmp_path: Path) -> None:
+    """Regression: only the next heartbeat after an outage made it a gap, so a report during one had none."""
+    rows = [heartbeat(NOON + n * 10 * SECOND, 0.5) for n in range(100)]
+    last = NOON + 990 * SECOND + SECOND // 2
+    lag_archive.write(tmp_path, "REP1", rows)
+    source = archive(1, "home", tmp_path, now=last + 400 * SECOND)
+    (gap,) = lag.gaps(Heartbeats((source,), local_engine()))
+    assert (gap.begin, gap.seconds, gap.usual, gap.lasts) == (last, 340.0, 10.0, True)
+    (gap,) = lag.gaps(Heartbeats((source,), local_engine(), until=last + 100 * SECOND))
+    assert (gap.begin, gap.seconds, gap.lasts) == (last, 100.0, True)
+    assert lag.gaps(Heartbeats((source,), local_engine()), least=500) == []
+    assert lag.gaps(Heartbeats((source,), local_engine(), until=last + 20 * SECOND)) == []
+
+
+def test_the_last_minute_that_an_archive_can_lack_is_not_a_gap(tmp_path: Path) -> None:
+    rows = [heartbeat(NOON + n * SECOND, 0.5) for n in range(100)]
+    lag_archive.write(tmp_path, "REP1", rows)
+    now = NOON + 155 * SECOND
+    assert lag.gaps(Heartbeats((archive(1, "home", tmp_path, now),), local_engine())) == []
+    (gap,) = lag.gaps(Heartbeats((history(1, "south", copied(rows), now),), local_engine()))
+    assert (gap.seconds, gap.lasts) == (55.5, True)
+    (one,) = merged([archive(1, "home", tmp_path, now), history(2, "south", copied(rows), now)], tmp_path)
+    (gap,) = lag.gaps(Heartbeats((one,), local_engine()))
+    assert (gap.seconds, gap.lasts) == (55.5, True)
+
+
+def test_an_outage_that_began_before_the_time_range_is_a_gap(tmp_path: Path) -> None:
+    """Regression: the first heartbeat of a range had no predecessor, and a path without any was not in the report."""
+    rows = [heartbeat(NOON + n * 10 * SECOND, 0.5) for n in range(100) if not 40 <= n < 60]
+    rows += [heartbeat(NOON + n * 10 * SECOND, 0.5, "south", "north") for n in range(20)]
+    lag_archive.write(tmp_path, "REP1", rows)
+    source = archive(1, "home", tmp_path, now=NOON + 1055 * SECOND)
+    ended, lasting = lag.gaps(Heartbeats((source,), local_engine(), since=NOON + 500 * SECOND))
+    assert (ended.way.remote, ended.begin, ended.seconds, ended.lasts) == ("north", NOON + 390 * SECOND, 210.0, False)
+    assert (lasting.way.remote, lasting.seconds, lasting.lasts) == ("south", 804.5, True)
+    (lasting,) = lag.gaps(Heartbeats((source,), local_engine(), since=NOON + 700 * SECOND))
+    assert lasting.way.remote == "south"
+
+
 def test_the_worst_windows_and_the_forecast_of_catching_up(tmp_path: Path) -> None:
     rows = [heartbeat(NOON + n * 60 * SECOND, 60.0 - 3 * n) for n in range(10)]
     rows += [heartbeat(NOON + n * 60 * SECOND, 1.0 + n, "south", "north") for n in range(10)]

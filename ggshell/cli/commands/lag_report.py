@@ -78,7 +78,7 @@ def _found(session: Session, texts: Sequence[str], since: int) -> list[Heartbeat
 
     folder = lag_folder(session.home)
     if next(folder.glob("day=*/*.parquet"), None) is not None:
-        return [archive(1, "this home", folder)]
+        return [archive(1, "this home", folder, session.clock.now())]
     if session.login is None:
         raise StateError(
             "this home has no lag archive, and you are not logged in to a database",
@@ -94,7 +94,7 @@ def _source(session: Session, number: int, text: str, since: int) -> HeartbeatSo
     path = session.home.resolve(text)
     for folder in (path, path / "dirlag"):
         if next(folder.glob("day=*"), None) is not None:
-            return archive(number, text, folder)
+            return archive(number, text, folder, session.clock.now())
     if _is_trail(path):
         return _of_trail(session, number, text, path)
     login = _logged_in(session, text)
@@ -125,16 +125,18 @@ def _of_trail(session: Session, number: int, text: str, path: Path) -> Heartbeat
     tables = sorted({each.name for each in definitions if layout_of(each) is not None})
     if not tables:
         raise NotFoundError(f"{text} contains no heartbeats", hint="ADD HEARTBEATTABLE in the source of its Extract")
-    return in_trail(number, text, files, tables, session.engines, home_keys(session))
+    return in_trail(number, text, files, tables, session.engines, home_keys(session), session.clock.now())
 
 
 def _of_database(session: Session, number: int, name: str, login: LoggedIn, since: int) -> HeartbeatSource:
     from ggshell.groups.heartbeat_settings import required_names
     from ggshell.query.queries.heartbeats import ASKED, history
+    from ggshell.query.queries.lag import GAP_LOOK_BACK
 
     tables = login.heartbeat_tables(required_names(session.home))
     tables.require()
-    return history(number, name, tables.history(ASKED, since))
+    first = max(0, since - GAP_LOOK_BACK * 1_000_000)
+    return history(number, name, tables.history(ASKED, first), tables.time())
 
 
 def _logged_in(session: Session, alias: str) -> LoggedIn:
@@ -220,7 +222,8 @@ def _layout(figures: LagFigures) -> str:
     text += "\nMissing heartbeats\n\n"
     for gap in figures.gaps:
         span = f"{seconds_text(gap.seconds)} from {moment_text(gap.begin)}"
-        text += f"  {names.get(gap.way, str(gap.way))}: no heartbeat for {span} (usual: {seconds_text(gap.usual)})\n"
+        more = f"{', not ended' if gap.lasts else ''} (usual: {seconds_text(gap.usual)})"
+        text += f"  {names.get(gap.way, str(gap.way))}: no heartbeat for {span}{more}\n"
     text += "" if figures.gaps else "  none\n"
     for clock in figures.clocks:
         lead, error = seconds_text(clock.offset.lead), seconds_text(clock.offset.error)

@@ -192,10 +192,15 @@ def _gaps(figures: LagFigures, names: dict[LagPath, str]) -> list[str]:
     if not figures.gaps:
         return [head, element("p", "None: every heartbeat arrived at the usual interval.", class_="note")]
     rows = [
-        [element("b", names.get(gap.way, "")), moment_text(gap.begin), moment_text(gap.end), seconds_text(gap.seconds),
-         seconds_text(gap.usual)]
+        [
+            element("b", names[gap.way]) if gap.way in names else escape(str(gap.way)),
+            moment_text(gap.begin),
+            "not ended" if gap.lasts else moment_text(gap.end),
+            seconds_text(gap.seconds),
+            seconds_text(gap.usual),
+        ]
         for gap in figures.gaps[:MOST_ROWS]
-    ]  # fmt: skip
+    ]
     return [head, _table(("Path", "From", "To", "Without for", "Usual"), rows, 3)]
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from ggshell.errors import NotFoundError
+from ggshell.monitoring.lag_archive import WRITE_SECONDS
 from ggshell.pipeline.heartbeat.names import HISTORY_COLUMNS
 from ggshell.query.dialect import literal
 from ggshell.query.views import Engine, FirstHalf, ParquetType, ParquetView, QueryAnswer, RowsView, TimeRange
@@ -51,10 +52,15 @@ _IN_TRAIL: Final = {
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSource:
-    """A deployment's heartbeats."""
+    """A deployment's heartbeats.
+
+    ``known_until``: the time up to which the view has every heartbeat that arrived, in microseconds since 1970 (0: not
+    known).
+    """
 
     deployment: str
     view: ParquetView | RowsView
+    known_until: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,11 @@ class Heartbeats:
     since: int = 0
     until: int = 0
     on_progress: Callable[[str], None] | None = None
+
+    def known_until(self, deployment: str) -> int:
+        """The time up to which the heartbeats of a deployment are known, within the time range."""
+        known = max(source.known_until for source in self.sources if source.deployment == deployment)
+        return min(known, self.until) if self.until else known
 
     def ask(self, name: str, schema: pa.Schema, part: str, sql: str) -> QueryAnswer:
         """Run a query over ``parts``, the combined results of ``part``, which is DuckDB's SQL after WITH.
@@ -113,19 +124,21 @@ def _path(extract: str, routing_path: str, replicat: str) -> str:
     return f"concat_ws(' ==> ', {extract}, {settled}, {replicat})"
 
 
-def archive(number: int, deployment: str, folder: Path) -> HeartbeatSource:
-    """The lag archive of a home (LAGARCHIVE of Replicat). Raises NotFoundError if it has no files."""
+def archive(number: int, deployment: str, folder: Path, now: int = 0) -> HeartbeatSource:
+    """The lag archive of a home (LAGARCHIVE of Replicat). Raises NotFoundError if it has no files.
+
+    A running Replicat can still hold the heartbeats of the last minute before ``now``.
+    """
     files = sorted(map(str, folder.glob("day=*/*.parquet")))
     if not files:
         raise NotFoundError(f"{folder} has no lag archive", hint="add LAGARCHIVE to a Replicat's parameters")
     kinds = ((name, ParquetType.TIME if name.endswith("_ts") else ParquetType.TEXT) for name in HISTORY_COLUMNS)
-    return HeartbeatSource(
-        deployment, ParquetView(f"beats_{number}", tuple(files), TimeRange(_TIMES["sent"]), tuple(kinds))
-    )
+    view = ParquetView(f"beats_{number}", tuple(files), TimeRange(_TIMES["sent"]), tuple(kinds))
+    return HeartbeatSource(deployment, view, max(0, now - round(WRITE_SECONDS * 1_000_000)))
 
 
-def history(number: int, deployment: str, csv: Iterable[bytes]) -> HeartbeatSource:
-    """The rows of a database's history table, from CSV with the columns of ASKED.
+def history(number: int, deployment: str, csv: Iterable[bytes], now: int = 0) -> HeartbeatSource:
+    """The rows of a database's history table, from CSV with the columns of ASKED, at a time by the database's clock.
 
     The CSV comes in pieces that can end anywhere. NULL is empty. Times are UTC without a zone. The rows are kept in memory
     as columns, about 100 bytes per heartbeat.
@@ -138,10 +151,10 @@ def history(number: int, deployment: str, csv: Iterable[bytes]) -> HeartbeatSour
     pieces = iter(csv)
     first = next(pieces, b"")
     if not first:
-        return HeartbeatSource(deployment, _at_hand(number, dict.fromkeys(ASKED, ())))
+        return HeartbeatSource(deployment, _at_hand(number, dict.fromkeys(ASKED, ())), now)
     file = BufferedReader(_Pieces(chain([first], pieces)), _BLOCK)
     with pa_csv.open_csv(file, read, convert_options=convert) as batches:
-        return HeartbeatSource(deployment, RowsView(f"beats_{number}", batches.read_all()))
+        return HeartbeatSource(deployment, RowsView(f"beats_{number}", batches.read_all()), now)
 
 
 _BLOCK: Final = 1 << 20
@@ -176,8 +189,9 @@ def in_trail(
     tables: Iterable[TableName],
     engine: Engine,
     keys: HomeKeys | None = None,
+    now: int = 0,
 ) -> HeartbeatSource:
-    """The heartbeats in a trail, with their path up to it. ``tables``: the seed and heartbeat tables in the trail.
+    """The heartbeats in a trail at a time, with their path up to it. ``tables``: the seed and heartbeat tables in the trail.
 
     They are read immediately, and only once, because a trail has many other rows.
     """
@@ -192,7 +206,7 @@ def in_trail(
     sent = f"element_at(columns, {literal(_IN_TRAIL['incoming_extract_ts'])})"
     answer = engine.ask("LAG REPORT", f"SELECT {wanted} FROM trail WHERE ({names}) AND {sent} IS NOT NULL", [view])
     columns = list(zip(*answer.rows, strict=True)) or [()] * len(_IN_TRAIL)
-    return HeartbeatSource(deployment, _at_hand(number, dict(zip(_IN_TRAIL, columns, strict=True))))
+    return HeartbeatSource(deployment, _at_hand(number, dict(zip(_IN_TRAIL, columns, strict=True))), now)
 
 
 def _at_hand(number: int, known: dict[str, Sequence[Any]]) -> RowsView:
@@ -273,11 +287,11 @@ def _beats_of(table: pa.Table) -> set[Beat]:
 def _one(group: Sequence[HeartbeatSource], folder: Path) -> HeartbeatSource:
     """Merge several sources into one. Rows in memory are written to a file next to those of the archives."""
     views = [source.view for source in group]
-    name = ", ".join(source.deployment for source in group)
+    name, known = ", ".join(source.deployment for source in group), max(source.known_until for source in group)
     tables = [view.table.select(list(ASKED)) for view in views if isinstance(view, RowsView)]
     archives = [view for view in views if isinstance(view, ParquetView)]
     if not archives:
-        return HeartbeatSource(name, RowsView(views[0].name, pa.concat_tables(tables)))
+        return HeartbeatSource(name, RowsView(views[0].name, pa.concat_tables(tables)), known)
     files = list(dict.fromkeys(str(Path(file).resolve()) for view in archives for file in view.files))
     if tables:
         import pyarrow.parquet as pq
@@ -286,4 +300,4 @@ def _one(group: Sequence[HeartbeatSource], folder: Path) -> HeartbeatSource:
         pq.write_table(pa.concat_tables(tables), file)
         files.append(str(file))
     whole = archives[0]
-    return HeartbeatSource(name, ParquetView(whole.name, tuple(files), whole.span, whole.columns))
+    return HeartbeatSource(name, ParquetView(whole.name, tuple(files), whole.span, whole.columns), known)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from ggshell.durations import PERIODS
+from ggshell.durations import DAY, PERIODS
 from ggshell.monitoring.clock_offset import Offset, estimate
 from ggshell.query.queries.heartbeats import HOPS, Heartbeats
 from ggshell.query.views import PARTS
@@ -24,6 +25,8 @@ SHARES: Final = {"p50": 50, "p95": 95, "p99": 99}
 """Percentiles, in percent."""
 GAP_FACTOR: Final = 3
 """A gap is this many times the usual interval between heartbeats of a path."""
+GAP_LOOK_BACK: Final = DAY
+"""How many seconds before a time range heartbeats are read: a gap at its beginning has its first heartbeat there."""
 TREND_PERIODS: Final = 12
 TURN: Final = 0.1
 """The lag has a turning point if up to three lines leave less than this share of the squared error of a single line."""
@@ -42,7 +45,7 @@ _COUNTED: Final = pa.schema(
     ]
 )
 _STEPPED: Final = pa.schema(
-    [("series", pa.string()), *_NAMES, *((name, pa.int64()) for name in ("earlier", "sent", "most", "alike"))]
+    [("series", pa.string()), *_NAMES, *((name, pa.int64()) for name in ("earlier", "sent", "most", "alike", "came"))]
 )
 _STEPS: Final = """
         steps AS (SELECT *, sent - earlier AS step
@@ -50,9 +53,10 @@ _STEPS: Final = """
                    WHERE earlier IS NOT NULL)"""
 """The step from each heartbeat of a path to the next one of the same slice."""
 _EDGES: Final = f"""
-        SELECT series, {_WAY}, min(sent) AS earlier, max(sent) AS sent, NULL AS most, NULL AS alike
+        SELECT series, {_WAY}, min(sent) AS earlier, max(sent) AS sent, NULL AS most, NULL AS alike,
+               max(came) AS came
           FROM lags JOIN ways USING (way) GROUP BY series, {_WAY}"""
-"""The first and the last heartbeat of each path in a slice."""
+"""The first and the last heartbeat of each path in a slice, and the last arrival."""
 _BETWEEN: Final = f"""
         SELECT * FROM (SELECT {_WAY}, lag(sent) OVER (PARTITION BY series ORDER BY earlier) AS earlier, earlier AS sent
                          FROM {PARTS} WHERE most IS NULL AND alike IS NULL) AS edges
@@ -124,12 +128,17 @@ class Window(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A period without heartbeats: from one birth to the next, in microseconds since 1970; ``usual`` in seconds."""
+    """A period without heartbeats: from one birth to the next, in microseconds since 1970; ``usual`` in seconds.
+
+    ``lasts``: no heartbeat has ended it. It begins with the last arrival and ends with the time range, or with what the
+    source knows.
+    """
 
     way: LagPath
     begin: int
     end: int
     usual: float
+    lasts: bool = False
 
     @property
     def seconds(self) -> float:
@@ -223,29 +232,55 @@ def _way(row: Sequence[str]) -> LagPath:
 
 
 def gaps(beats: Heartbeats, least: float = 0.0) -> list[Gap]:
-    """Where heartbeats were missing: an interval much longer than usual, and at least ``least`` seconds."""
-    counted = f"SELECT way, max(step) AS most, count(*) AS alike FROM steps GROUP BY way, {_three_digits('step')}"
-    part = f"""{_STEPS}, counted AS ({counted})
-        SELECT series, {_WAY}, NULL AS earlier, NULL AS sent, most, alike FROM counted JOIN ways USING (way)
-        UNION ALL {_EDGES}"""
-    sql = f"""
-        WITH every AS (SELECT {_WAY}, most, alike FROM {PARTS} WHERE alike IS NOT NULL
-                       UNION ALL SELECT {_WAY}, sent - earlier, 1 FROM ({_BETWEEN}) AS between_slices),
-             {_ranked(_WAY, "every")}
-        SELECT {_WAY}, {_percentile(50)} AS step FROM ranked GROUP BY {_WAY}"""
-    usual = {_way(row): row[4] for row in beats.ask("LAG REPORT", _STEPPED, part, sql).rows}
-    if not usual:
+    """Where heartbeats were missing: an interval much longer than usual, and at least ``least`` seconds.
+
+    The time range need not have a heartbeat on both sides of a gap. One that began in the day before the range, or that
+    still lasts at its end, is a gap too.
+    """
+    wider = replace(beats, since=max(1, beats.since - GAP_LOOK_BACK * _MICRO)) if beats.since else beats
+    paces = _paces(wider)
+    if not paces:
         return []
-    longer = f"sent - earlier > {max(min(usual.values()) * GAP_FACTOR, round(least * _MICRO))}"
+    shortest = round(least * _MICRO)
+    longer = f"sent - earlier > {max(min(pace.usual for pace in paces.values()) * GAP_FACTOR, shortest)}"
     part = f"""{_STEPS}
-        SELECT series, {_WAY}, earlier, sent, step AS most, NULL AS alike FROM steps JOIN ways USING (way) WHERE {longer}
+        SELECT series, {_WAY}, earlier, sent, step AS most, NULL AS alike, NULL AS came
+          FROM steps JOIN ways USING (way) WHERE {longer}
         UNION ALL {_EDGES}"""
     sql = f"""
         SELECT {_WAY}, earlier, sent FROM {PARTS} WHERE most IS NOT NULL
         UNION ALL SELECT {_WAY}, earlier, sent FROM ({_BETWEEN}) AS between_slices WHERE {longer}"""
-    rows = beats.ask("LAG REPORT", _STEPPED, part, sql).rows
-    found = [Gap(_way(row), row[4], row[5], usual[_way(row)] / _MICRO) for row in rows]
-    return sorted(gap for gap in found if gap.seconds > GAP_FACTOR * gap.usual)
+    rows = wider.ask("LAG REPORT", _STEPPED, part, sql).rows
+    found = [Gap(_way(row), row[4], row[5], paces[_way(row)].usual / _MICRO) for row in rows]
+    for way, pace in paces.items():
+        end = beats.known_until(way.deployment)
+        if end - pace.last > shortest:
+            found.append(Gap(way, pace.last, end, pace.usual / _MICRO, lasts=True))
+    return sorted(gap for gap in found if gap.end > beats.since and gap.seconds > GAP_FACTOR * gap.usual)
+
+
+class _Pace(NamedTuple):
+    """The usual step between the heartbeats of a path, and its last arrival; in microseconds."""
+
+    usual: int
+    last: int
+
+
+def _paces(beats: Heartbeats) -> dict[LagPath, _Pace]:
+    """The pace of each path that has at least two heartbeats."""
+    counted = f"SELECT way, max(step) AS most, count(*) AS alike FROM steps GROUP BY way, {_three_digits('step')}"
+    part = f"""{_STEPS}, counted AS ({counted})
+        SELECT series, {_WAY}, NULL AS earlier, NULL AS sent, most, alike, NULL AS came
+          FROM counted JOIN ways USING (way)
+        UNION ALL {_EDGES}"""
+    sql = f"""
+        WITH every AS (SELECT {_WAY}, most, alike FROM {PARTS} WHERE alike IS NOT NULL
+                       UNION ALL SELECT {_WAY}, sent - earlier, 1 FROM ({_BETWEEN}) AS between_slices),
+             {_ranked(_WAY, "every")},
+             usual AS (SELECT {_WAY}, {_percentile(50)} AS step FROM ranked GROUP BY {_WAY}),
+             newest AS (SELECT {_WAY}, max(came) AS came FROM {PARTS} WHERE came IS NOT NULL GROUP BY {_WAY})
+        SELECT {_WAY}, step, came FROM usual JOIN newest USING ({_WAY})"""
+    return {_way(row): _Pace(*row[4:]) for row in beats.ask("LAG REPORT", _STEPPED, part, sql).rows}
 
 
 def worst(found: Iterable[Window], number: int) -> list[Window]:
