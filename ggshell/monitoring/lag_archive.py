@@ -48,6 +48,8 @@ class ArchiveRow(NamedTuple):
 
 _COLUMNS = ", ".join(f"{name} {'TIMESTAMP' if name.endswith('_ts') else 'VARCHAR'}" for name in HISTORY_COLUMNS)
 _PARTIAL = ".partial"
+_BEAT = ("remote_database", "incoming_extract", "incoming_routing_path", "incoming_replicat", "incoming_heartbeat_ts")
+"""The names of a path, and the time of birth."""
 _TIMES = ("incoming_heartbeat_ts", "incoming_extract_ts", "incoming_routing_ts", "incoming_replicat_ts")
 
 
@@ -185,11 +187,11 @@ def _readable(engine: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> Itera
 
 
 def _beats(files: Iterable[Path]) -> str:
-    """SQL that returns each heartbeat once, even if a crash caused it to be applied or merged twice."""
+    """SQL that returns each heartbeat once, as it first arrived, even if a crash caused it to be applied or merged twice."""
     return (
-        f"SELECT DISTINCT ON (remote_database, incoming_extract, incoming_routing_path, incoming_replicat,"
-        f" incoming_heartbeat_ts) * FROM {_read(files)} WHERE heartbeat_received_ts >= make_timestamp(?)"
-        " AND (? = '' OR lower(remote_database) = lower(?))"
+        f"SELECT * FROM (SELECT DISTINCT ON ({', '.join(_BEAT)}) * FROM {_read(files)}"
+        f" ORDER BY {', '.join(_BEAT)}, heartbeat_received_ts)"
+        " WHERE heartbeat_received_ts >= make_timestamp(?) AND (? = '' OR lower(remote_database) = lower(?))"
     )
 
 

@@ -48,6 +48,19 @@ def test_files_of_past_days_are_merged_and_no_row_counts_twice(tmp_path: Path) -
     assert lag_archive.gather(tmp_path, "REP1", "2023-11-14") == []
 
 
+def test_a_heartbeat_that_was_applied_twice_counts_as_it_first_arrived(tmp_path: Path) -> None:
+    """Regression: one of the two was taken at random, so two answers about the same archive could differ."""
+    first = row(NOON, 1.0)
+    for minutes in (7, 0, 3):
+        later = first.beat._replace(incoming_replicat_ts=NOON + minutes * 60 * SECOND)
+        lag_archive.write(tmp_path, "REP1", [ArchiveRow(later, NOON + minutes * 60 * SECOND)])
+    (arrival,) = lag_archive.read_arrivals(tmp_path, 0)
+    assert (arrival.received, arrival.parts.total) == (NOON, 1.0)
+    (total,) = [each for each in lag_archive.spreads(tmp_path, "DAY", 0) if each.hop == "total"]
+    assert (total.beats, total.longest) == (1, 1.0)
+    assert lag_archive.read_arrivals(tmp_path, NOON + 60 * SECOND) == []
+
+
 def test_the_newest_heartbeat_is_of_today_after_the_files_of_yesterday_were_merged(tmp_path: Path) -> None:
     for received in (NOON, NOON + SECOND):
         lag_archive.write(tmp_path, "REP1", [row(received)])
