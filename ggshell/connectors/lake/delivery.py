@@ -55,7 +55,7 @@ class LakeDelivery:
 
     1. A committed batch is not written again, regardless of Spark's state.
     2. A batch's data is complete before its commit. An attempt without a commit is overwritten by the next one, or, if a table
-       itself records the position that it has reached, continued after that position.
+       itself records the position that it has reached, continued after that position. The commit names that table too.
     3. A table without a key has a log and no current state, and a warning reports this once (``warn``). If a table loses its
        key, the delivery ends, because its current state would become wrong.
     """
@@ -101,9 +101,9 @@ class LakeDelivery:
             return
         if done is not None:
             self._log.require_there(done)
-        ahead = self._ahead([None])
+        logged = self._ahead([None])
         layout = self._tables.log_layout(number)
-        task = SliceTask(self._wanted, self._keys, layout, ahead, least=self._least, layouts=self._layouts)
+        task = SliceTask(self._wanted, self._keys, layout, logged, least=self._least, layouts=self._layouts)
         parts = sorted(run(task), key=lambda part: part.order)
         last = max((part.last for part in parts if part.last is not None), default=None)
         if last is None:
@@ -116,8 +116,11 @@ class LakeDelivery:
         if files:
             self._tables.append_log(files, batch)
         self._explain(parts, counts)
-        for name, found in self._changes(run, task, parts).items():
+        effects = _composed(parts, self._layouts)
+        ahead = self._ahead(effects)
+        for name, found in self._missing(run, task, effects, ahead).items():
             self._change(name, found, batch, versions)
+        versions |= {str(name): number for name in ahead}
         total = sum(count for (_, io_type), count in counts.items() if io_type != IoType.SEQUENCE_OP)
         facts = last.csn, last.xid, last.commit_time
         commit = LakeCommit(number, batch.position, *facts, total, versions, self._trail)
@@ -149,16 +152,20 @@ class LakeDelivery:
             if reached is not None and (done is None or reached > done.position)
         }
 
-    def _changes(self, run: Run, task: SliceTask, parts: list[SlicePart]) -> dict[TableName, TableEffects]:
+    def _missing(
+        self,
+        run: Run,
+        task: SliceTask,
+        found: dict[TableName, TableEffects],
+        ahead: Mapping[TableName | None, TrailPosition],
+    ) -> dict[TableName, TableEffects]:
         """The changes of a batch by table; of a table that a crash left ahead, only those that it does not have."""
-        found = _composed(parts, self._layouts)
-        ahead = self._ahead(found)
-        if ahead:
-            names = frozenset(name for name in ahead if name is not None)
-            again = run(task._replace(log=None, reached=ahead, only=names))
-            found = {name: effects for name, effects in found.items() if name not in ahead}
-            found |= _composed(sorted(again, key=lambda part: part.order), self._layouts)
-        return found
+        if not ahead:
+            return found
+        names = frozenset(name for name in ahead if name is not None)
+        again = run(task._replace(log=None, reached=ahead, only=names))
+        found = {name: effects for name, effects in found.items() if name not in ahead}
+        return found | _composed(sorted(again, key=lambda part: part.order), self._layouts)
 
     def _change(self, name: TableName, found: TableEffects, batch: LakeBatch, versions: dict[str, int]) -> None:
         """Write the change of a table's current rows."""
