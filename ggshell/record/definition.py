@@ -59,6 +59,11 @@ def table_number(number: int) -> int:
     return number >> _COLUMN_BITS
 
 
+def no_column(number: int) -> int:
+    """A number that is the one of no column of the same table; 0 if the table is unknown."""
+    return column_number(table_number(number), 0)
+
+
 def same_number(first: int, second: int) -> bool | None:
     """Whether two numbers identify the same column. None if they do not tell: then its name does.
 

@@ -21,7 +21,7 @@ from ggshell.connectors.lake.table_keys import key_columns
 from ggshell.connectors.lake.type_changes import is_wider
 from ggshell.errors import ApplyError
 from ggshell.query.values import arrow_type, spark_type, texts, typed
-from ggshell.record.definition import TableDefinition, same_number
+from ggshell.record.definition import TableDefinition, no_column, same_number
 
 _PLAIN = {
     **dict.fromkeys([pa.large_string(), pa.string_view()], pa.string()),
@@ -105,10 +105,17 @@ def _after(existing: Mapping[str, pa.DataType], wanted: pa.Schema) -> pa.Schema:
 
 
 def _numbers(held: HeldTable, new_names: Mapping[str, str], numbers: Mapping[str, int]) -> dict[str, int]:
-    """The source's numbers of a table's columns: the present ones, and those of columns that the source has dropped."""
+    """The source's numbers of a table's columns: the present ones, and those of columns that the source has dropped.
+
+    If the lake has the column of a number under another name now, the former name stays in the table, as no column of the
+    source: a later column of that name is a different one.
+    """
     used = set(numbers.values())
-    kept = {new_names.get(name, name): number for name, number in held.numbers.items() if number not in used}
-    return {**kept, **numbers}
+    kept = {
+        new_names.get(name, name): no_column(number) if number in used else number
+        for name, number in held.numbers.items()
+    }
+    return {**{name: number for name, number in kept.items() if number}, **numbers}
 
 
 def placed(columns: Sequence[ColumnTexts], stored_as: Mapping[str, str]) -> tuple[ColumnTexts, ...]:
@@ -237,7 +244,12 @@ def _reused(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, st
     names, found = {column.name for column in definition.columns}, []
     for column in definition.columns:
         former = next((name for name, number in numbers.items() if same_number(number, column.number)), "")
-        is_other = same_number(numbers.get(column.name, 0), column.number) is False
+        own = numbers.get(column.name, 0)
+        is_other = same_number(own, column.number) is False
+        if own == no_column(own) and former and former not in names:
+            is_other = (
+                False  # This column has left its name, and comes back, or has the values of another type elsewhere.
+            )
         if is_other or (former in names and former != column.name):
             found.append((column.name, former))
     return tuple(found)

@@ -392,6 +392,33 @@ def test_columns_that_exchange_their_names_keep_their_values(lake: Lake, deletes
 
 
 @each_form
+@pytest.mark.parametrize("more", [None, "again"], ids=["without a default", "with a default"])
+def test_a_column_with_the_former_name_of_a_renamed_one_has_its_own_values(lake: Lake, more: str | None) -> None:
+    """Regression: a Delta table keeps a renamed column, and its values were taken for those of the new one."""
+    changing, first = Changing(lake), identified(ID, LABEL)
+    changing.batch(insert(first, "1", "a"), insert(first, "2", "b"))
+    title = LABEL._replace(name="title")
+    changing.batch(update(identified(ID, title), id="1", title="x"))
+    second = identified(ID, title, LABEL._replace(number=9, missing=more))
+    changing.batch(insert(second, "3", "y", "c"))
+    assert changing.rows("id", "label") == [(1, more), (2, more), (3, "c")]
+    changing.batch(update(second, id="2", label="new"))
+    assert changing.rows("id", "label") == [(1, more), (2, "new"), (3, "c")]
+
+
+@each_form
+def test_a_column_with_the_name_of_one_whose_new_type_has_another_column_has_its_own_values(lake: Lake) -> None:
+    changing = Changing(lake)
+    number, cost = PRICE._replace(type_name="integer"), PRICE._replace(type_name="integer", name="cost")
+    changing.batch(insert(identified(ID, CODES.columns[2]), "1", "ten"))
+    changing.batch(insert(identified(ID, number), "2", "20"))
+    changing.batch(insert(identified(ID, number), "3", "30"))
+    assert changing.rows("id", "price", "price_int") == [(1, "ten", None), (2, None, 20), (3, None, 30)]
+    changing.batch(insert(identified(ID, cost, PRICE._replace(number=9)), "4", "40", "4.5"))
+    assert changing.rows("id", "price") == [(1, None), (2, None), (3, None), (4, Decimal("4.50"))]
+
+
+@each_form
 def test_a_column_can_take_the_name_of_one_that_is_renamed_too(lake: Lake) -> None:
     notes = LABEL._replace(name="notes", number=3)
     changing, first = Changing(lake), identified(ID, LABEL, notes)
