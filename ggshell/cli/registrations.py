@@ -1,51 +1,123 @@
-"""Saves and deletes groups: their checkpoint files, and the files by which the home knows them."""
+"""Adds, changes and deletes groups: their checkpoint files, and the files by which the home knows them.
+
+A group that exists is changed only while it is held: its process cannot start, and no other command can change it. Each change
+is therefore made to the group as it is, and a process never runs with a definition that a command has replaced since.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
-from ggshell.cli.groups import Kinds, View, is_wildcard, of_each, select
+from ggshell.cli.groups import (
+    Kinds,
+    View,
+    is_wildcard,
+    of_each,
+    require_new,
+    require_stopped,
+    select,
+    unknown_group,
+    view,
+)
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
+from ggshell.files import locked
 from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind
 from ggshell.home.identity import make_own, original_of, require_free
-from ggshell.home.process_file import ALIVE, state_of
+from ggshell.home.process_file import ALIVE, ENDING_SECONDS, state_of
 from ggshell.home.unfinished import take_over
 
 
-def save(session: Session, found: Checkpoint) -> None:
-    """Save a group to its checkpoint file.
+class HeldGroup:
+    """A stopped group that only its holder can change or start. ``found``: the group as it is now."""
 
-    If this fails, nothing of a new group remains. Raises StoreError, DiskError; StateError as ``make_own`` does.
+    def __init__(self, session: Session, found: View) -> None:
+        self._session = session
+        self.found = found
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.found.checkpoint
+
+    def save(self, changed: Checkpoint) -> None:
+        """Replace the definition of the group. Raises StoreError, DiskError."""
+        _save(self._session, changed)
+
+    def remove(self) -> None:
+        """Delete the group: its files, and what clients of the service set for it."""
+        from ggshell.home.documents import Documents
+        from ggshell.parameters.process_profiles import GROUP_SETTINGS
+
+        home, group, kind = self._session.home, self.found.group, self.found.type
+        _take_over(self._session, group, kind)
+        home.known(group, kind).unlink(missing_ok=True)
+        path = home.checkpoint(group, kind)
+        path.unlink(missing_ok=True)
+        checkpoints.previous(path).unlink(missing_ok=True)
+        home.process(group, kind).unlink(missing_ok=True)
+        Documents(home, GROUP_SETTINGS).discard(f"{kind} {group}")
+
+
+@contextmanager
+def held(session: Session, found: View, what: str) -> Iterator[HeldGroup]:
+    """Hold a stopped group during the block, so that a process that starts waits and another command is refused.
+
+    ``what``: what is done with the group, for the message. Raises StateError if it is running, NotFoundError if it was
+    deleted in the meantime, and ConflictError if another command holds it.
+    """
+    require_stopped(found, what)
+    session.home.ensure()
+    with _lock(session, found.group, found.type):
+        now = _as_it_is(session, found)
+        require_stopped(now, what)
+        yield HeldGroup(session, now)
+
+
+def _as_it_is(session: Session, found: View) -> View:
+    """Read a group again. Raises NotFoundError if it was deleted in the meantime, StoreError."""
+    home = session.home
+    if not (home.checkpoint(found.group, found.type).exists() or home.known(found.group, found.type).exists()):
+        raise unknown_group(session, (found.type,), found.group)
+    return view(home, home.group(found.group, found.type))
+
+
+def add(session: Session, new: Checkpoint) -> None:
+    """Add a group. If this fails, nothing of it remains.
+
+    Raises ConflictError if it exists by now, StoreError, DiskError; StateError as ``make_own`` does.
     """
     session.home.ensure()
-    _take_over(session, found.group, found.type)
-    path = session.home.checkpoint(found.group, found.type)
-    new = not path.exists()
-    if new:
-        make_own(session.home.root, found.group)
-    with ExitStack() as undo:
-        if new:
-            undo.callback(path.unlink, missing_ok=True)
-        checkpoints.save(path, found)
-        session.home.mark_known(found.group, found.type)
+    path = session.home.checkpoint(new.group, new.type)
+    with _lock(session, new.group, new.type), ExitStack() as undo:
+        require_new(session.home, new.type, new.group)
+        make_own(session.home.root, new.group)
+        undo.callback(path.unlink, missing_ok=True)
+        _save(session, new)
         undo.pop_all()
 
 
-def remove(session: Session, found: View) -> None:
-    """Delete a group: its files, and what clients of the service set for it."""
-    from ggshell.home.documents import Documents
-    from ggshell.parameters.process_profiles import GROUP_SETTINGS
+def restore(session: Session, earlier: Checkpoint) -> None:
+    """Restore the definition of a stopped group, also if its file is damaged by now.
 
-    _take_over(session, found.group, found.type)
-    session.home.known(found.group, found.type).unlink(missing_ok=True)
-    path = session.home.checkpoint(found.group, found.type)
-    path.unlink(missing_ok=True)
-    checkpoints.previous(path).unlink(missing_ok=True)
-    session.home.process(found.group, found.type).unlink(missing_ok=True)
-    Documents(session.home, GROUP_SETTINGS).discard(f"{found.type} {found.group}")
+    Raises ConflictError if it is running or another command holds it, StoreError, DiskError.
+    """
+    with _lock(session, earlier.group, earlier.type):
+        _save(session, earlier)
+
+
+def _save(session: Session, changed: Checkpoint) -> None:
+    _take_over(session, changed.group, changed.type)
+    checkpoints.save(session.home.checkpoint(changed.group, changed.type), changed)
+    session.home.mark_known(changed.group, changed.type)
+
+
+@contextmanager
+def _lock(session: Session, group: str, kind: GroupKind) -> Iterator[None]:
+    """Hold the lock that a running process of the group holds. A process that has just ended may need a moment to exit."""
+    with locked(session.home.lock(group, kind), f"{kind} {group}", patience=ENDING_SECONDS):
+        yield
 
 
 def _take_over(session: Session, group: str, kind: GroupKind) -> None:
@@ -74,12 +146,23 @@ def owner_of(session: Session, group: str) -> str:
 
 
 def delete_each(
-    session: Session, kinds: Kinds, pattern: str, action: Callable[[View], Sequence[str]], *, what: str, force: bool
+    session: Session,
+    kinds: Kinds,
+    pattern: str,
+    action: Callable[[HeldGroup], Sequence[str]],
+    *,
+    what: str,
+    force: bool,
 ) -> Message:
     """Delete the groups that match a name. With a wildcard, a group that cannot be deleted does not stop the others."""
+
+    def delete(found: View) -> Sequence[str]:
+        with held(session, found, "deleted") as group:
+            return action(group)
+
     found, errors = select(session, kinds, pattern)
     confirm_many(session, pattern, what, len(found), force=force)
-    lines, failed = of_each(found, pattern, action)
+    lines, failed = of_each(found, pattern, delete)
     return Message(tuple(lines), (*errors, *failed))
 
 

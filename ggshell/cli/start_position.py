@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ggshell.cli import registrations
-from ggshell.cli.groups import View, is_wildcard, require_stopped
+from ggshell.cli.groups import View, is_wildcard
 from ggshell.cli.results import Note
 from ggshell.cli.session import Session
 from ggshell.clock import local_text
@@ -133,25 +134,24 @@ def keep(session: Session, found: View, asked: StartPosition) -> None:
     Raises UsageError for a group that does not read a log or, as a Replicat, a trail, and StateError for one that is
     running.
     """
-    require_stopped(found, "started at another position")
-    if found.type is GroupKind.EXTRACT:
-        registrations.save(session, _begun_at(found, asked))
-        return
-    earlier = StartPosition.of(found.checkpoint.options)
-    if asked.skip and earlier is not None:
-        # Keep what an earlier START skips: the target has not passed it yet.
-        asked = asked._replace(skipped=earlier.skipped, behind=earlier.behind)
-    options = found.checkpoint.options._replace(start=asked.as_option())
-    registrations.save(session, found.checkpoint._replace(options=options))
+    with registrations.held(session, found, "started at another position") as group:
+        if found.type is GroupKind.EXTRACT:
+            group.save(_begun_at(group.found, asked))
+            return
+        earlier = StartPosition.of(group.checkpoint.options)
+        if asked.skip and earlier is not None:
+            # Keep what an earlier START skips: the target has not passed it yet.
+            asked = asked._replace(skipped=earlier.skipped, behind=earlier.behind)
+        options = group.checkpoint.options._replace(start=asked.as_option())
+        group.save(group.checkpoint._replace(options=options))
 
 
 def forget_untaken(session: Session, found: Iterable[View]) -> None:
     """Discard start positions that an earlier START saved and that no process has taken over."""
     for each in found:
-        if each.type is GroupKind.REPLICAT:
-            left = without_untaken(each.checkpoint.options)
-            if left != each.checkpoint.options:
-                registrations.save(session, each.checkpoint._replace(options=left))
+        if each.type is GroupKind.REPLICAT and without_untaken(each.checkpoint.options) != each.checkpoint.options:
+            with suppress(StateError), registrations.held(session, each, "started") as group:  # it is running by now
+                group.save(group.checkpoint._replace(options=without_untaken(group.checkpoint.options)))
 
 
 def _begun_at(found: View, asked: StartPosition) -> Checkpoint:

@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ggshell.clock import Clock, SystemClock, local_text
 from ggshell.connectors.login import connection_string
@@ -35,7 +35,7 @@ from ggshell.home.checkpoint import Checkpoint, GroupKind, ReplicatKind, StopSta
 from ggshell.home.events import EventLog, Severity, flat
 from ggshell.home.home import Home
 from ggshell.home.identity import record_location, require_own
-from ggshell.home.process_file import WAITS, ProcessState, follow, own_process_file, write_process_file
+from ggshell.home.process_file import ENDING_SECONDS, WAITS, ProcessState, follow, own_process_file, write_process_file
 from ggshell.language.redaction import masked, redacted
 from ggshell.links import LINKS
 from ggshell.monitoring.group_lag import clock_ahead, clock_text_of
@@ -44,8 +44,6 @@ from ggshell.parameters.loading import load, load_replicat
 from ggshell.parameters.process_parameters import purges_source
 from ggshell.parameters.report_rules import ReportRules, report_rules
 
-ENDING_SECONDS: Final = 5.0
-"""How long a process may take to exit after it has reported its end."""
 READY_VARIABLE = "GGSHELL_READY_FD"
 """The variable with the descriptor of the launcher's pipe.
 
@@ -248,11 +246,11 @@ def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock 
     """
     clock = clock or SystemClock()
     name = group.upper()
-    if not home.checkpoint(name, kind).exists():
-        raise NotFoundError(f"{kind} {name} does not exist.", hint="use INFO ALL to list the groups")
+    _require_existing(home, name, kind)
     home.ensure()
     _require_own(home, name, kind, clock)
     with locked(home.lock(name, kind), f"{kind} {name}", patience=ENDING_SECONDS):
+        _require_existing(home, name, kind)  # the command that held it may have deleted it
         report = Report(home, name, PROGRAMS[kind], clock, _database(home, name, kind))
         life = _Life(home, name, kind, clock.now())
         life.turn(ProcessState.STARTING)
@@ -269,6 +267,11 @@ def run_group(home: Home, group: str, kind: GroupKind, body: Body, clock: Clock 
             return _run(context, life, body)
         finally:
             context.close()
+
+
+def _require_existing(home: Home, name: str, kind: GroupKind) -> None:
+    if not home.checkpoint(name, kind).exists():
+        raise NotFoundError(f"{kind} {name} does not exist.", hint="use INFO ALL to list the groups")
 
 
 def _require_own(home: Home, name: str, kind: GroupKind, clock: Clock) -> None:

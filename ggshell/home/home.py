@@ -182,7 +182,11 @@ class Home:
 
     def groups(self) -> list[GroupEntry]:
         """Return every group with its checkpoint; a damaged checkpoint affects only its own group."""
-        return [_entry(group, kind, self.checkpoint(group, kind)) for group, kind in self.group_names()]
+        return [self.group(group, kind) for group, kind in self.group_names()]
+
+    def group(self, group: str, kind: GroupKind) -> GroupEntry:
+        """Return a group with its checkpoint, or with the error if that cannot be read."""
+        return _entry(group, kind, self.checkpoint(group, kind))
 
 
 def _listed(folder: Path) -> list[str]:

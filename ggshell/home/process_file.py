@@ -24,6 +24,8 @@ class ProcessState(StrEnum):
 
 
 ALIVE = (ProcessState.STARTING, ProcessState.RUNNING)
+ENDING_SECONDS: Final = 5.0
+"""How long a process may take to exit after it has reported its end."""
 _TRANSITIONS: dict[ProcessState, frozenset[ProcessState]] = {
     ProcessState.STOPPED: frozenset({ProcessState.STARTING}),
     ProcessState.STARTING: frozenset({ProcessState.RUNNING, ProcessState.ABENDED, ProcessState.STOPPED}),

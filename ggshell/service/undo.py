@@ -75,7 +75,7 @@ class ChangedGroup(Undo, frozen=True, tag="changed group"):
             return ""
         if path.read_bytes() == self.before:
             return ""
-        registrations.save(call.session, decode(self.before, path))
+        registrations.restore(call.session, decode(self.before, path))
         return f"{self.kind} {self.name} was restored"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ggshell.cli import registrations
 from ggshell.cli.groups import View, require_new
+from ggshell.cli.registrations import HeldGroup
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
@@ -63,16 +64,17 @@ def add_alias(
         begin="",
         options=options,
     )
-    registrations.save(session, found)
+    registrations.add(session, found)
     return Message((*lines, "EXTRACT added."))
 
 
-def delete_alias(session: Session, found: View) -> list[str]:
+def delete_alias(session: Session, group: HeldGroup) -> list[str]:
     """Delete an alias with its copy of the trail; the target trail is kept. Returns what to print."""
     from ggshell.groups.fetcher import forget_at_source
     from ggshell.groups.recvpath import remove_copy
     from ggshell.trail.name import TrailName
 
+    found = group.found
     lines = [f"Deleted EXTRACT {found.group}."]
     options = found.checkpoint.options
     try:
@@ -83,7 +85,7 @@ def delete_alias(session: Session, found: View) -> list[str]:
             f"The source home could not be notified: {error.message}.",
             f"EXTRACT {options.alias_of} there belongs to this alias until DELETE RECVPATH {found.group} is run there.",
         ]
-    registrations.remove(session, found)
+    group.remove()
     remove_copy(TrailName.parse(found.checkpoint.read.trail, session.home.root))
     return lines
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ggshell.cli import registrations
 from ggshell.cli.begin import begin_time, starting_position
 from ggshell.cli.commands.alias_extract import require_no_alias
 from ggshell.cli.commands.extract import skipped
 from ggshell.cli.groups import ER, EXTRACT, REPLICAT, View, is_wildcard, of_each, one, require_stopped, select
+from ggshell.cli.registrations import HeldGroup
 from ggshell.cli.registry import command
 from ggshell.cli.replicat_rows import require_movable, set_row, unapplied
 from ggshell.cli.results import Message, Note
@@ -14,7 +17,7 @@ from ggshell.cli.session import Session
 from ggshell.cli.start_position import told
 from ggshell.connectors.registry import source_log
 from ggshell.connectors.source_log import AskedPosition
-from ggshell.errors import UsageError
+from ggshell.errors import GgsError, UsageError
 from ggshell.groups.progress import moved_in_trail, without_completed
 from ggshell.home.checkpoint import AddedAt, Checkpoint, GroupKind, SourceType
 from ggshell.types import TrailPosition
@@ -48,7 +51,8 @@ def alter_extract(
     asked = AskedPosition(begin, moment, lsn, scn, extseqno, extrba, lognum, logpos, gtidset)
     moves = bool(begin) or asked.in_log or extseqno is not None or extrba is not None
 
-    def alter_one(found: View) -> list[str]:
+    def alter_one(group: HeldGroup) -> list[str]:
+        found = group.found
         require_no_alias(found, "ALTER EXTRACT")
         changed, lines = found.checkpoint._replace(description=desc or found.checkpoint.description), []
         if moves:
@@ -60,7 +64,7 @@ def alter_extract(
             lines.append(
                 f"{found.name} begins a new trail file at the next start; its readers switch to it automatically."
             )
-        registrations.save(session, changed)
+        group.save(changed)
         return [*lines, _altered(found, group_name)]
 
     groups = _stopped(session, EXTRACT, group_name)
@@ -69,7 +73,7 @@ def alter_extract(
             "ALTER requires at least one option.",
             hint="add BEGIN, EXTSEQNO, EXTRBA, LSN, SCN, LOGNUM, GTIDSET, DESC or ETROLLOVER",
         )
-    done, errors = of_each(groups, group_name, alter_one)
+    done, errors = _of_each(session, groups, group_name, alter_one)
     return Message(tuple(done), tuple(errors), notes=tuple(notes))
 
 
@@ -93,7 +97,8 @@ def alter_replicat(
     """
     moves = bool(begin or exttrail) or extseqno is not None or extrba is not None
 
-    def alter_one(found: View) -> list[str]:
+    def alter_one(group: HeldGroup) -> list[str]:
+        found = group.found
         changed, lines = found.checkpoint._replace(description=desc or found.checkpoint.description), []
         if moves:
             require_movable(session, found)
@@ -107,7 +112,7 @@ def alter_replicat(
                 set_row(session, found, place)
                 changed = unapplied(changed)
             lines.append(f"{found.name} continues at {place} of {trail}.")
-        registrations.save(session, changed)
+        group.save(changed)
         return [*lines, _altered(found, group_name)]
 
     groups = _stopped(session, REPLICAT, group_name)
@@ -118,7 +123,7 @@ def alter_replicat(
             "DRYRUN shows what another position would skip, and there is none.",
             hint="add BEGIN, EXTSEQNO, EXTRBA or EXTTRAIL, or leave out DRYRUN",
         )
-    done, errors = of_each(groups, group_name, alter_one)
+    done, errors = _of_each(session, groups, group_name, alter_one)
     return Message(tuple(done), tuple(errors))
 
 
@@ -151,6 +156,18 @@ def alter(
             "a Replicat reads a trail, which does not have LSNs.", hint="use EXTSEQNO and EXTRBA, or BEGIN"
         )
     return alter_replicat(session, group_name=group_name, begin=begin, extseqno=extseqno, extrba=extrba, desc=desc)
+
+
+def _of_each(
+    session: Session, groups: list[View], pattern: str, alter_one: Callable[[HeldGroup], list[str]]
+) -> tuple[list[str], list[GgsError]]:
+    """Alter each group while it is held."""
+
+    def held(found: View) -> list[str]:
+        with registrations.held(session, found, "altered") as group:
+            return alter_one(group)
+
+    return of_each(groups, pattern, held)
 
 
 def _altered(found: View, pattern: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ggshell.cli import registrations
 from ggshell.cli.begin import begin_time, starting_position
 from ggshell.cli.commands.alias_extract import delete_alias
-from ggshell.cli.groups import EXTRACT, View, require_new, require_stopped, select
+from ggshell.cli.groups import EXTRACT, View, one, require_new, select
+from ggshell.cli.registrations import HeldGroup
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message, Note
 from ggshell.cli.session import Session
@@ -16,10 +19,12 @@ from ggshell.clock import local_text
 from ggshell.connectors.registry import connector_for, source_log
 from ggshell.connectors.source_log import AskedPosition, BlockingTransaction
 from ggshell.errors import NotFoundError, UsageError
-from ggshell.home import checkpoint as checkpoints
 from ggshell.home.checkpoint import Checkpoint, GroupKind, ReadCheckpoint, SourceType
 from ggshell.terminal import redraws_lines
 from ggshell.types import Csn
+
+if TYPE_CHECKING:
+    from ggshell.connectors.logged_in import LoggedIn
 
 SLOT_REMAINS = "replication slot still retains the server's log"
 """What DELETE EXTRACT says of the slot that it leaves."""
@@ -63,7 +68,7 @@ def add_extract(
         asked = AskedPosition(begin, begin_time(begin, now), lsn, scn, lognum=lognum, logpos=logpos, gtid=gtidset)
         found = _log_extract(session, group_name, asked)
     found = found._replace(options=found.options._replace(passive=passive))
-    registrations.save(session, found._replace(description=desc, created=now))
+    registrations.add(session, found._replace(description=desc, created=now))
     lines.append("EXTRACT added.")
     if found.begin_csn:
         lines.append(f"Capture begins {source_log(found.options).start_text(found.begin_csn)}.")
@@ -107,12 +112,12 @@ def delete_extract(session: Session, *, group_name: str, force: bool = False) ->
     return registrations.delete_each(session, EXTRACT, group_name, delete, what="EXTRACT", force=force)
 
 
-def _deleted(session: Session, found: View) -> list[str]:
-    require_stopped(found, "deleted")
+def _deleted(session: Session, group: HeldGroup) -> list[str]:
+    found = group.found
     if found.checkpoint.options.alias_of:
-        return list(delete_alias(session, found))
+        return list(delete_alias(session, group))
     owner = registrations.owner_of(session, found.group)
-    registrations.remove(session, found)
+    group.remove()
     lines = [f"Deleted EXTRACT {found.group}."]
     if owner:
         lines.append(f"Only its files in this copy are removed: its replication slot belongs to {owner}.")
@@ -150,14 +155,25 @@ def register_extract(session: Session, *, group_name: str, database: bool = Fals
     for code, text in registration.messages:
         session.event(Severity.INFO, code, text)
         lines.append(f"{local_text(session.clock.now())}  INFO    {code}  {text}")
-    path = session.home.checkpoint(group_name, GroupKind.EXTRACT)
-    if path.exists():
-        found = checkpoints.load(path)
-        earlier = not found.begin_csn or Csn.parse(found.begin_csn) < registration.kept_from
-        if not found.started and found.begin.upper() == "NOW" and earlier:
-            registrations.save(session, found._replace(begin_csn=str(registration.kept_from)))
-            lines.append(f"Capture begins {login.connector.log.start_text(str(registration.kept_from))}.")
+    if session.home.checkpoint(group_name, GroupKind.EXTRACT).exists():
+        lines += _begun_later(session, login, one(session, EXTRACT, group_name), registration.kept_from)
     return Message(tuple(lines), apart=True)
+
+
+def _begun_later(session: Session, login: LoggedIn, found: View, kept_from: Csn) -> list[str]:
+    """Let an Extract that was to begin now, before the database kept its log, begin where that is kept."""
+
+    def begins_before(checkpoint: Checkpoint) -> bool:
+        earlier = not checkpoint.begin_csn or Csn.parse(checkpoint.begin_csn) < kept_from
+        return not checkpoint.started and checkpoint.begin.upper() == "NOW" and earlier
+
+    if not begins_before(found.checkpoint):
+        return []
+    with registrations.held(session, found, "registered") as group:
+        if not begins_before(group.checkpoint):
+            return []
+        group.save(group.checkpoint._replace(begin_csn=str(kept_from)))
+    return [f"Capture begins {login.connector.log.start_text(str(kept_from))}."]
 
 
 class _WaitingFor:
@@ -190,8 +206,9 @@ def unregister_extract(session: Session, *, group_name: str, database: bool = Fa
         found, _ = select(session, EXTRACT, group_name)
     except NotFoundError:
         found = []  # the group is already deleted; its slot still has to be dropped
-    for each in found:
-        require_stopped(each, "unregistered")
-    login = session.logged_in()
-    done = login.connector.log.unregister(login, group_name)
+    with ExitStack() as stack:
+        for each in found:
+            stack.enter_context(registrations.held(session, each, "unregistered"))
+        login = session.logged_in()
+        done = login.connector.log.unregister(login, group_name)
     return Message((f"EXTRACT {group_name} is unregistered: {done}.",), apart=True)

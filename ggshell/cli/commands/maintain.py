@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ggshell.cli import registrations
-from ggshell.cli.groups import REPLICAT, View, one, require_stopped
+from ggshell.cli.groups import REPLICAT, View, one
 from ggshell.cli.output.tables import table_text
 from ggshell.cli.registry import command
 from ggshell.cli.replicat_rows import folder_target
@@ -45,7 +47,7 @@ def maintain_every(
         raise UsageError(f"TARGETSIZE of {targetsize} bytes is too small.", hint="TARGETSIZE 1M or larger")
     chosen = {"target_bytes": targetsize, "retain": retain, "versions": versions, "safe_age": safeage}
     given = {name: int(value) for name, value in chosen.items() if value is not None}
-    return _save(session, group_name, MaintenanceSettings(every=int(interval), **given))
+    return _save(session, group_name, lambda _: MaintenanceSettings(every=int(interval), **given))
 
 
 _SMALLEST = 1 << 20
@@ -54,15 +56,14 @@ _SMALLEST = 1 << 20
 @command("ALTER REPLICAT MAINTAIN OFF")
 def maintain_off(session: Session, *, group_name: str) -> Message:
     """Maintain the lake of a stopped group only on request; the other settings remain."""
-    settings = _lake(session, group_name).checkpoint.options.maintenance
-    return _save(session, group_name, settings._replace(every=0))
+    return _save(session, group_name, lambda settings: settings._replace(every=0))
 
 
-def _save(session: Session, group: str, settings: MaintenanceSettings) -> Message:
-    found = _lake(session, group)
-    require_stopped(found, "altered")
-    options = found.checkpoint.options._replace(maintenance=settings)
-    registrations.save(session, found.checkpoint._replace(options=options))
+def _save(session: Session, name: str, change: Callable[[MaintenanceSettings], MaintenanceSettings]) -> Message:
+    with registrations.held(session, _lake(session, name), "altered") as group:
+        options = group.checkpoint.options
+        changed = options._replace(maintenance=change(options.maintenance))
+        group.save(group.checkpoint._replace(options=changed))
     return Message(("REPLICAT altered.",))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
-from ggshell.cli.groups import PATH, View, require_new, require_stopped
+from ggshell.cli.groups import PATH, require_new
+from ggshell.cli.registrations import HeldGroup
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
@@ -50,7 +49,7 @@ def add_distpath(
         begin="",
         options=signing_in(GroupOptions(source=source, target=target), authentication),
     )
-    registrations.save(session, found)
+    registrations.add(session, found)
     return Message((*lines, f"Distribution path {path_name} added: {reads} to {receiver or writes}."))
 
 
@@ -111,11 +110,9 @@ def _in_folder(trail: str) -> str:
 @command("DELETE DISTPATH")
 def delete_distpath(session: Session, *, path_name: str, force: bool = False) -> Message:
     """Delete paths; their trails are kept. With a wildcard, a path that cannot be deleted does not stop the others."""
-    delete = partial(_deleted, session)
-    return registrations.delete_each(session, PATH, path_name, delete, what="DISTPATH", force=force)
+    return registrations.delete_each(session, PATH, path_name, _deleted, what="DISTPATH", force=force)
 
 
-def _deleted(session: Session, found: View) -> list[str]:
-    require_stopped(found, "deleted")
-    registrations.remove(session, found)
-    return [f"Deleted DISTPATH {found.group}."]
+def _deleted(group: HeldGroup) -> list[str]:
+    group.remove()
+    return [f"Deleted DISTPATH {group.found.group}."]

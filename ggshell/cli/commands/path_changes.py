@@ -236,6 +236,7 @@ def _altered(
     for each in found:
         require_stopped(each, "altered")
     for each in found:
-        registrations.save(session, change(each))
+        with registrations.held(session, each, "altered") as group:
+            group.save(change(group.found))
         texts.append(_ALTERED[kinds])
     return Message(tuple(texts), tuple(errors))

@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 from ggshell.cli import registrations
 from ggshell.cli.begin import begin_time
 from ggshell.cli.commands.path import signing_in
-from ggshell.cli.groups import RECVPATH, View, matching, require_new, require_stopped, select
+from ggshell.cli.groups import RECVPATH, matching, require_new, require_stopped, select
+from ggshell.cli.registrations import HeldGroup
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
@@ -56,7 +57,7 @@ def add_recvpath(
         begin="",
         options=signing_in(options, authentication),
     )
-    registrations.save(session, found)
+    registrations.add(session, found)
     return Message((*lines, f"Receiver path {path_name} added: {address.uri} to {writes}."))
 
 
@@ -95,15 +96,16 @@ def alter_recvpath(
     found, errors = select(session, RECVPATH, path_name)
     for each in found:
         require_stopped(each, "altered")
+    place = TrailPosition(int(seqno[0]), int(seqno[-1])) if seqno else _FIRST
+    pending = AddedAt.FIRST if now or when else None
     for each in found:
-        place = TrailPosition(int(seqno[0]), int(seqno[-1])) if seqno else _FIRST
-        read = each.checkpoint.read._replace(startup=place, recovery=place, current=place, current_time=0)
-        changed = without_completed(each.checkpoint)._replace(
-            read=read, begin="NOW" if now else when, begin_time=moment, record_time=0, caught_up=0
-        )
-        pending = AddedAt.FIRST if now or when else None
-        remove_copy(TrailName.parse(read.trail, session.home.root))
-        registrations.save(session, changed._replace(options=changed.options._replace(added=pending)))
+        with registrations.held(session, each, "altered") as group:
+            read = group.checkpoint.read._replace(startup=place, recovery=place, current=place, current_time=0)
+            changed = without_completed(group.checkpoint)._replace(
+                read=read, begin="NOW" if now else when, begin_time=moment, record_time=0, caught_up=0
+            )
+            remove_copy(TrailName.parse(read.trail, session.home.root))
+            group.save(changed._replace(options=changed.options._replace(added=pending)))
         at = "the end that the source trail has when the path connects" if now else str(place)
         at = f"the first transaction of the source trail since {local_text(moment)}" if when else at
         lines += [f"{each.name} continues at {at}.", "Receiver path altered."]
@@ -123,11 +125,11 @@ def delete_own(session: Session, name: str, *, force: bool) -> Message | None:
     return registrations.delete_each(session, RECVPATH, name, delete, what="RECVPATH", force=force)
 
 
-def _deleted(session: Session, found: View) -> list[str]:
+def _deleted(session: Session, group: HeldGroup) -> list[str]:
     from ggshell.groups.fetcher import forget_at_source
     from ggshell.groups.recvpath import remove_copy
 
-    require_stopped(found, "deleted")
+    found = group.found
     lines = [f"Deleted RECVPATH {found.group}."]
     try:
         forget_at_source(session.home, found.group, found.checkpoint.options, session.clock)
@@ -136,7 +138,7 @@ def _deleted(session: Session, found: View) -> list[str]:
             f"The source home could not be notified: {error.message}.",
             f"It keeps the trail files that the path needs until DELETE RECVPATH {found.group} is run there too.",
         ]
-    registrations.remove(session, found)
+    group.remove()
     remove_copy(TrailName.parse(found.checkpoint.read.trail, session.home.root))
     return lines
 

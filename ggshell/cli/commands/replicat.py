@@ -8,7 +8,8 @@ from functools import partial
 from ggshell.cli import registrations
 from ggshell.cli.begin import starting_position
 from ggshell.cli.commands.checkpoint_table import default_table, parsed_table
-from ggshell.cli.groups import REPLICAT, View, require_new, require_stopped
+from ggshell.cli.groups import REPLICAT, View, require_new
+from ggshell.cli.registrations import HeldGroup
 from ggshell.cli.registry import command
 from ggshell.cli.replicat_rows import MOST_THREADS, folder_target, row_names
 from ggshell.cli.results import Message
@@ -82,7 +83,7 @@ def add_replicat(
             row_keys=keys_of(session.home.root),
         ),
     )
-    registrations.save(session, found)
+    registrations.add(session, found)
     kind = " (Parallel)" if parallel else " (Coordinated)" if coordinated else ""
     if integrated:
         lines.append(
@@ -143,7 +144,7 @@ def add_task(
         begin="",
         options=GroupOptions(special=True, nodbcheckpoint=True),
     )
-    registrations.save(session, found)
+    registrations.add(session, found)
     return Message(("REPLICAT added.",))
 
 
@@ -184,7 +185,7 @@ def add_lake(
         begin_time=now if begin else 0,
         options=options,
     )
-    registrations.save(session, found)
+    registrations.add(session, found)
     lines = ["REPLICAT (Spark) added."]
     if done is not None:
         lines.append(
@@ -247,11 +248,11 @@ def delete_replicat(session: Session, *, group_name: str, force: bool = False) -
     return registrations.delete_each(session, REPLICAT, group_name, delete, what="REPLICAT", force=force)
 
 
-def _deleted(session: Session, found: View, *, force: bool) -> list[str]:
-    require_stopped(found, "deleted")
+def _deleted(session: Session, group: HeldGroup, *, force: bool) -> list[str]:
+    found = group.found
     owner = registrations.owner_of(session, found.group)
     applied, lines = ("", []) if owner else _delete_row(session, found, force=force)
-    registrations.remove(session, found)
+    group.remove()
     MaintenanceFiles(session.home.root, found.group).remove()
     lines.append(f"Deleted REPLICAT {found.group}.")
     lines += [applied] if applied else []

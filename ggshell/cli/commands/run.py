@@ -18,7 +18,6 @@ from ggshell.cli.groups import (
     is_wildcard,
     of_each,
     one,
-    require_stopped,
     select,
 )
 from ggshell.cli.load_overlap import open_loads, overtaken
@@ -196,9 +195,9 @@ def _forget_applied(session: Session, kinds: Kinds, pattern: str) -> None:
     """Make a Replicat apply transactions again that the trail repeats."""
     start_position.require_one(pattern)
     found = one(session, kinds, pattern)
-    require_stopped(found, "repositioned")
-    forget_applied(session, found)
-    registrations.save(session, unapplied(found.checkpoint))
+    with registrations.held(session, found, "repositioned") as group:
+        forget_applied(session, group.found)
+        group.save(unapplied(group.checkpoint))
 
 
 @command("START DISTPATH", PATH)

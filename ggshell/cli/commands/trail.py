@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ggshell.cli import registrations
-from ggshell.cli.groups import EXTRACT, View, one, require_stopped
+from ggshell.cli.groups import EXTRACT, View, one
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.results.listings import TrailInfo, Trails, trail_type
@@ -32,18 +32,17 @@ def add_trail(
     release = format[1]
     if release:
         _check_release(release)
-    group = extract.upper()
-    found = one(session, EXTRACT, group)
-    require_stopped(found, "altered")
-    passive, alias = found.checkpoint.options.passive, found.checkpoint.options.alias_of
-    if alias:
-        raise UsageError(f"{found.name} is an alias: the trails of EXTRACT {alias} are added in its home.")
-    if passive:
-        _require_passive(session, found, trail, remote)
-    receiver = _receiver(session, group, trail) if remote and not passive else ""
-    require_unwritten(session, trail, group, receiver=receiver)
-    target = WriteCheckpoint(trail, remote, megabytes, TrailPosition(seqno, 0), release=release, receiver=receiver)
-    registrations.save(session, found.checkpoint._replace(write=(*found.checkpoint.write, target)))
+    with registrations.held(session, one(session, EXTRACT, extract.upper()), "altered") as group:
+        found = group.found
+        passive, alias = found.checkpoint.options.passive, found.checkpoint.options.alias_of
+        if alias:
+            raise UsageError(f"{found.name} is an alias: the trails of EXTRACT {alias} are added in its home.")
+        if passive:
+            _require_passive(session, found, trail, remote)
+        receiver = _receiver(session, found.group, trail) if remote and not passive else ""
+        require_unwritten(session, trail, found.group, receiver=receiver)
+        target = WriteCheckpoint(trail, remote, megabytes, TrailPosition(seqno, 0), release=release, receiver=receiver)
+        group.save(found.checkpoint._replace(write=(*found.checkpoint.write, target)))
     return Message((f"{trail_type(remote)} added.",))
 
 
@@ -97,15 +96,15 @@ def alter_trail(session: Session, remote: bool, *, trail: str, extract: str, meg
     found = one(session, EXTRACT, extract.upper())
     if not megabytes:
         raise UsageError("ALTER requires at least one option.", hint="add MEGABYTES n")
-    require_stopped(found, "altered")
-    targets = found.checkpoint.write
-    mine = [each for each in targets if each.remote is remote and same_trail(session, trail, each.trail)]
-    if not mine:
-        raise NotFoundError(
-            f"{found.name} does not write {trail_type(remote)} {trail}.", hint=f"use INFO {trail_type(remote)} *"
-        )
-    changed = tuple(each._replace(megabytes=megabytes) if each in mine else each for each in targets)
-    registrations.save(session, found.checkpoint._replace(write=changed))
+    with registrations.held(session, found, "altered") as group:
+        targets = group.checkpoint.write
+        mine = [each for each in targets if each.remote is remote and same_trail(session, trail, each.trail)]
+        if not mine:
+            raise NotFoundError(
+                f"{found.name} does not write {trail_type(remote)} {trail}.", hint=f"use INFO {trail_type(remote)} *"
+            )
+        changed = tuple(each._replace(megabytes=megabytes) if each in mine else each for each in targets)
+        group.save(group.checkpoint._replace(write=changed))
     return Message((f"{trail_type(remote)} altered.",))
 
 
@@ -136,9 +135,10 @@ def delete_trail(session: Session, remote: bool, *, trail: str, force: bool = Fa
     lines: list[str] = []
     for found, target in list(written(session)):
         if found.type is GroupKind.EXTRACT and target.remote is remote and same_trail(session, trail, target.trail):
-            require_stopped(found, "altered")
-            rest = tuple(each for each in found.checkpoint.write if each != target)
-            registrations.save(session, found.checkpoint._replace(write=rest))
+            with registrations.held(session, found, "altered") as group:
+                targets = group.checkpoint.write
+                rest = (each for each in targets if (each.trail, each.receiver) != (target.trail, target.receiver))
+                group.save(group.checkpoint._replace(write=tuple(rest)))
             lines.append(f"Deleting extract trail {target.trail} for extract {found.group}")
     if not lines:
         raise NotFoundError(f"no Extract writes {trail_type(remote)} {trail}.", hint=f"use INFO {trail_type(remote)} *")
