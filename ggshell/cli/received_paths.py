@@ -106,7 +106,7 @@ def _path(
 ) -> ReceivedPath:
     """``place``: as the home names it; ``answers``: of the service, by the trail without links."""
     relative = os.path.relpath(place.folder, home.root.resolve())
-    place = place._replace(folder=place.folder.resolve())
+    place = place.real
     trail = f"./{place.prefix}" if relative == "." else f"./{relative}/{place.prefix}"
     end, completed = TrailExtent.of(place).mark or NOTHING, _is_completed(home, trail, owner)
     found = ReceivedPath(owner.group.upper(), trail, place, owner, known, position=end, completed=completed)

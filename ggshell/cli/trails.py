@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from ggshell.cli.groups import View, is_wildcard, view
 from ggshell.cli.session import Session
-from ggshell.errors import ConflictError
+from ggshell.errors import ConflictError, UsageError
 from ggshell.home.checkpoint import WriteCheckpoint
 from ggshell.home.home import Home
+from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
 
 
@@ -57,7 +58,10 @@ def same_trail(session: Session, pattern: str, trail: str) -> bool:
                 (trail.rpartition("/")[2], pattern),
             )
         )
-    return session.home.resolve(pattern).resolve() == session.home.resolve(trail).resolve()
+    try:
+        return TrailName.parse(pattern, session.home.root).real == TrailName.parse(trail, session.home.root).real
+    except UsageError:
+        return False  # it is not the name of a trail
 
 
 def require_unwritten(session: Session, trail: str, group: str = "", *, receiver: str = "") -> None:
@@ -67,7 +71,6 @@ def require_unwritten(session: Session, trail: str, group: str = "", *, receiver
     different trails, but a group (``group``) must be able to tell its own ones apart.
     """
     from ggshell.network.trail_owner import require_no_sender
-    from ggshell.trail.name import TrailName
 
     name = TrailName.parse(trail, session.home.root)
     for found, target in written(session):

@@ -13,7 +13,7 @@ from ggshell.durations import HOUR, MICROSECONDS
 from ggshell.errors import DiskError, StoreError
 from ggshell.home.checkpoint import Checkpoint
 from ggshell.home.home import GroupEntry, Home
-from ggshell.network.trail_readers import readers_of
+from ggshell.network.trail_readers import readers_in, readers_of
 from ggshell.parameters.process_parameters import PurgeRule
 from ggshell.trail.name import TrailName
 from ggshell.trail.reach import TrailExtent
@@ -55,11 +55,20 @@ def needed_from(checkpoints: Iterable[Checkpoint], home: Home) -> dict[TrailName
         read = checkpoint.read
         if not read.trail:
             continue
-        name = _real(TrailName.parse(read.trail, home.root))
+        name = TrailName.parse(read.trail, home.root).real
         places = [place.seqno for place in (read.current, read.recovery) if isinstance(place, TrailPosition)]
         seqno = min(places, default=0)
         needed[name] = min(needed.get(name, seqno), seqno)
     return needed
+
+
+def all_needed(checkpoints: Iterable[Checkpoint], home: Home) -> dict[TrailName, int]:
+    """Return the same as ``needed_from``, for the readers in other homes too. Raises StoreError as ``first_needed`` does."""
+    needed = needed_from(checkpoints, home)
+    folders = dict.fromkeys([(home.root / "dirdat").resolve(), *(name.folder for name in needed)])
+    names = dict.fromkeys([*needed, *(name for folder in folders for name, _ in readers_in(folder))])
+    found = {name: first_needed(needed, name) for name in names}
+    return {name: seqno for name, seqno in found.items() if seqno is not None}
 
 
 def first_needed(needed: Mapping[TrailName, int], name: TrailName) -> int | None:
@@ -72,7 +81,7 @@ def first_needed(needed: Mapping[TrailName, int], name: TrailName) -> int | None
 
 def matching(checkpoints: Iterable[Checkpoint], home: Home, pattern: str) -> list[TrailName]:
     """Return the trails that match a rule's ``./dirdat/ea`` or ``./dirdat/*``: trails of groups and trails in the folder."""
-    wanted = home.resolve(pattern)
+    wanted = home.resolve(pattern.replace("\\", "/"))
     names = [
         TrailName.parse(text, home.root)
         for checkpoint in checkpoints
@@ -82,7 +91,7 @@ def matching(checkpoints: Iterable[Checkpoint], home: Home, pattern: str) -> lis
     if wanted.parent.is_dir():
         found = (_FILE.fullmatch(entry.name) for entry in wanted.parent.iterdir())
         names += [TrailName(wanted.parent, match[1]) for match in found if match]
-    unique = dict.fromkeys(_real(name) for name in names)
+    unique = dict.fromkeys(name.real for name in names)
     folder = wanted.parent.resolve()
     return [name for name in unique if name.folder == folder and fnmatch.fnmatchcase(name.prefix, wanted.name)]
 
@@ -119,7 +128,7 @@ def purge(home: Home, rule: PurgeRule, now: int) -> list[Path]:
     Raises StoreError, and removes nothing, if a checkpoint cannot be read, because its group may need any file.
     Raises DiskError if a file cannot be removed.
     """
-    checkpoints = [_checkpoint(entry) for entry in home.groups()]
+    checkpoints = known_checkpoints(home)
     needed = needed_from(checkpoints, home)
     removed = []
     try:
@@ -143,6 +152,14 @@ def received_rules(home: Home) -> list[PurgeRule]:
     return [PurgeRule(target.trail, every=RECEIVED_SECONDS) for each in passive for target in each.write]
 
 
+def known_checkpoints(home: Home) -> list[Checkpoint]:
+    """Return the checkpoints of all groups of a home.
+
+    Raises StoreError (GGS-00308) if one cannot be read: its group may need any file, so none may be removed.
+    """
+    return [_checkpoint(entry) for entry in home.groups()]
+
+
 def _checkpoint(entry: GroupEntry) -> Checkpoint:
     if entry.checkpoint is None:
         why = entry.error.message if entry.error else "its checkpoint cannot be read"
@@ -151,11 +168,6 @@ def _checkpoint(entry: GroupEntry) -> Checkpoint:
             code="GGS-00308",
         )
     return entry.checkpoint
-
-
-def _real(name: TrailName) -> TrailName:
-    """Return the trail with its folder resolved, so that different spellings of the folder compare equal."""
-    return TrailName(name.folder.resolve(), name.prefix)
 
 
 def _files(name: TrailName) -> list[TrailFile]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from ggshell.errors import DiskError, NotFoundError, StateError
-from ggshell.groups.purge import first_needed, needed_from
+from ggshell.groups.purge import first_needed, known_checkpoints, needed_from
+from ggshell.home.checkpoint import Checkpoint
 from ggshell.home.home import Home
+from ggshell.network.local_writers import local_writer
 from ggshell.network.trail_owner import owner_of, require_no_sender
+from ggshell.network.trail_readers import readers_of
 from ggshell.trail.durable import mark_path
 from ggshell.trail.name import TrailName
 from ggshell.trail.removing import remove_file
@@ -17,20 +21,19 @@ def remove_files(home: Home, name: TrailName, first: int, last: int, *, force: b
     """Remove the files of a trail from one sequence number to another, and return their paths.
 
     ``force``: also files that a reader has not finished. Raises NotFoundError if there are none, StateError for a file that is
-    still read or written, DiskError.
+    still read or written, StoreError if it is unknown who reads or writes the trail, DiskError.
     """
     chosen = [seqno for seqno in name.sequences() if first <= seqno <= last]
     if not chosen:
         raise NotFoundError(f"trail {name} has no file with a sequence number from {first} to {last}")
-    written = _written_from(home, name)
+    checkpoints = known_checkpoints(home)
+    written = _written_from(checkpoints, home, name)
     if written is not None and chosen[-1] >= written:
         raise StateError(
             f"file {chosen[-1]} of trail {name} is still written",
             hint=f"keep the files from {written} on, or delete the group or the receiver path that writes the trail",
         )
-    checkpoints = [entry.checkpoint for entry in home.groups() if entry.checkpoint is not None]
-    real = TrailName(name.folder.resolve(), name.prefix)
-    needed = first_needed(needed_from(checkpoints, home), real)
+    needed = first_needed(needed_from(checkpoints, home), name.real)
     if needed is not None and chosen[-1] >= needed and not force:
         raise StateError(
             f"file {chosen[-1]} of trail {name} is still needed by a group that reads it",
@@ -39,23 +42,35 @@ def remove_files(home: Home, name: TrailName, first: int, last: int, *, force: b
     return _removed([name.file(seqno) for seqno in chosen])
 
 
-def remove_trail(name: TrailName) -> list[Path]:
-    """Remove all files of a trail that no group uses and no other home sends, and its durable mark.
+def remove_trail(home: Home, name: TrailName) -> list[Path]:
+    """Remove all files of a trail that no group uses, here or in another home, and its durable mark.
 
-    Raises ConflictError (GGS-00954) if another home sends it, StoreError, DiskError.
+    Raises StateError if a group reads or writes it, ConflictError (GGS-00954) if another home sends it, StoreError, DiskError.
     """
     require_no_sender(name)
+    checkpoints = known_checkpoints(home)
+    readers = [f"{each.type} {each.group}" for each in checkpoints if _reads(each, home, name)]
+    readers += [each.text for each in readers_of(name.real)]
+    writer = local_writer(home, name.real)
+    if readers or writer:
+        users = ", ".join([*([writer] if writer else []), *readers])
+        raise StateError(
+            f"trail {name} is used by {users}", hint="delete these groups first; a RECVPATH in its own home"
+        )
     return _removed([*map(name.file, name.sequences()), mark_path(name), name.unfinished()])
 
 
-def _written_from(home: Home, name: TrailName) -> int | None:
+def _reads(checkpoint: Checkpoint, home: Home, name: TrailName) -> bool:
+    return bool(checkpoint.read.trail) and TrailName.parse(checkpoint.read.trail, home.root).real == name.real
+
+
+def _written_from(checkpoints: Iterable[Checkpoint], home: Home, name: TrailName) -> int | None:
     """Return the file that a group of the home, or a sender in another home, writes next; None if the trail has no writer."""
     places = [
         target.current.seqno
-        for entry in home.groups()
-        if entry.checkpoint is not None
-        for target in entry.checkpoint.written_here
-        if TrailName.parse(target.trail, home.root) == name
+        for checkpoint in checkpoints
+        for target in checkpoint.written_here
+        if TrailName.parse(target.trail, home.root).real == name.real
     ]
     if owner_of(name) is not None:
         places += name.sequences()[-1:]

@@ -17,5 +17,4 @@ def local_writer(home: Home, name: TrailName, *, but: str = "") -> str:
 
 def _writes(home: Home, entry: GroupEntry, name: TrailName) -> bool:
     trails = [each.trail for each in entry.checkpoint.written_here] if entry.checkpoint is not None else []
-    places = (TrailName.parse(trail, home.root) for trail in trails)
-    return any(each.prefix == name.prefix and each.folder.resolve() == name.folder for each in places)
+    return any(TrailName.parse(trail, home.root).real == name for trail in trails)

@@ -190,14 +190,13 @@ def trail_here(state: ServiceState, text: str, *, written: bool) -> TrailName:
     if name.prefix.startswith("."):
         raise UsageError(f"{text[:200]} is not a valid trail name", hint="use two letters or digits")
     try:
-        is_refused, folder = is_outside(state.bounds, named, written=written), name.folder.resolve()
+        is_refused, found = is_outside(state.bounds, named, written=written), name.real
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is too long
         raise UsageError(f"{text[:200]} is not a valid trail name", hint="use a trail below dirdat") from error
     if is_refused:
         raise HttpError(403, f"trail {text[:200]} is outside this home", hint="use a trail below dirdat, or ALLOWPATH")
-    found = name._replace(folder=folder)
     temporary = (state.home.root / "dirtmp").resolve()
-    if written and temporary in folder.parents and not _is_of_task(found, state.home):
+    if written and temporary in found.folder.parents and not _is_of_task(found, state.home):
         raise UsageError(
             f"trail {text[:200]} is among the temporary files of this home", hint="use a trail below dirdat"
         )
@@ -207,4 +206,4 @@ def trail_here(state: ServiceState, text: str, *, written: bool) -> TrailName:
 def _is_of_task(name: TrailName, home: Home) -> bool:
     """Whether a trail, without links, is the one for the loads of a task (RMTTASK)."""
     place = TrailName.parse(task_trail(name.folder.name.removeprefix("task-")), home.root)
-    return place._replace(folder=place.folder.resolve()) == name
+    return place.real == name

@@ -84,9 +84,9 @@ def all_trails(call: Call) -> list[FoundTrail]:
     found: dict[TrailName, str] = {}
     for text in texts:
         with contextlib.suppress(UsageError):
-            found.setdefault(TrailName.parse(text, home.root), text)
-    ordered = sorted(found.items(), key=lambda pair: pair[1])
-    return [_found(home.root, text, name, entries, documents) for name, text in ordered]
+            found.setdefault(TrailName.parse(text, home.root).real, text)
+    texts = sorted(found.values())
+    return [_found(home.root, text, TrailName.parse(text, home.root), entries, documents) for text in texts]
 
 
 def find_trail(call: Call, trail: str) -> FoundTrail:
@@ -134,14 +134,16 @@ def _found(
         if entry.checkpoint is None:
             continue
         uses += [
-            Use(entry, each) for each in entry.checkpoint.written_here if TrailName.parse(each.trail, root) == name
+            Use(entry, each)
+            for each in entry.checkpoint.written_here
+            if TrailName.parse(each.trail, root).real == name.real
         ]
-        if entry.checkpoint.read.trail and TrailName.parse(entry.checkpoint.read.trail, root) == name:
+        if entry.checkpoint.read.trail and TrailName.parse(entry.checkpoint.read.trail, root).real == name.real:
             uses.append(Use(entry, None))
     mine = [
         each
         for each in documents.values()
-        if TrailName.parse(trail_text(each["name"], each.get("path", "")), root) == name
+        if TrailName.parse(trail_text(each["name"], each.get("path", "")), root).real == name.real
     ]
     return FoundTrail(text, name, tuple(uses), mine[0] if mine else {})
 

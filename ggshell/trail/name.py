@@ -39,6 +39,11 @@ class TrailName(NamedTuple):
             path = home / path
         return cls(path.parent, path.name)
 
+    @property
+    def real(self) -> TrailName:
+        """The trail with its folder resolved: two such names are equal if they name the same trail."""
+        return self._replace(folder=self.folder.resolve())
+
     @classmethod
     def of_file(cls, path: Path) -> tuple[TrailName, int] | None:
         """Return the trail and the sequence number of a trail file, from its name; None if the name is not a trail file's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import checkpoints
@@ -12,10 +13,12 @@ from hypothesis import strategies as some
 from trail_kit import open_writer, small, write_trail
 
 from ggshell.clock import FakeClock
-from ggshell.errors import StoreError
-from ggshell.groups.purge import PurgeTimes, TrailFile, matching, needed_from, purge, removable
+from ggshell.errors import StateError, StoreError
+from ggshell.groups.purge import PurgeTimes, TrailFile, all_needed, matching, needed_from, purge, removable
 from ggshell.groups.trail_removal import remove_files, remove_trail
+from ggshell.home.checkpoint import GroupKind
 from ggshell.home.home import Home
+from ggshell.network.trail_readers import TrailReader, forget_reader, note_reader
 from ggshell.parameters.process_parameters import PurgeRule
 from ggshell.trail.name import TrailName
 from ggshell.types import TrailPosition
@@ -134,6 +137,50 @@ def test_no_file_is_removed_while_a_checkpoint_cannot_be_read(home: Home, trail:
     assert len(remaining(trail)) == 6
 
 
+def test_a_trail_is_not_removed_while_a_checkpoint_cannot_be_read(home: Home, trail: list[Path]) -> None:
+    home.checkpoint("R2", checkpoints.replicat("R2").type).write_bytes(b"damaged")
+    name = TrailName(home.root / "dirdat", "ea")
+    for remove in (partial(remove_files, home, name, 0, 1), partial(remove_trail, home, name)):
+        with pytest.raises(StoreError, match="REPLICAT R2"):
+            remove()
+    assert len(remaining(trail)) == 6
+
+
+def test_a_trail_that_another_home_reads_is_not_removed(home: Home, trail: list[Path]) -> None:
+    name = TrailName(home.root / "dirdat", "ea")
+    note_reader(name, TrailReader("c0ffee", "far", "RP1", 3, 0))
+    with pytest.raises(StateError, match="used by RP1 of home c0ffee on far"):
+        remove_trail(home, name)
+    assert all_needed([], home) == {name.real: 3}
+    forget_reader(name, "c0ffee", "RP1")
+    assert remove_trail(home, name) == trail
+
+
+@pytest.mark.parametrize("folder", ["other", "dirprm/../dirdat", "dirprm/../other"])
+def test_a_trail_that_a_group_uses_is_not_removed_under_another_name(
+    home: Home, trail: list[Path], folder: str
+) -> None:
+    (home.root / "other").symlink_to("dirdat")
+    name = TrailName(home.root / folder, "ea")
+    checkpoints.save(home, checkpoints.extract("EXT1"))
+    with pytest.raises(StateError, match="used by EXTRACT EXT1"):
+        remove_trail(home, name)
+    with pytest.raises(StateError, match=r"file 5 .* is still written"):
+        remove_files(home, name, 5, 5)
+    home.checkpoint("EXT1", GroupKind.EXTRACT).unlink()
+    checkpoints.save(home, checkpoints.replicat("R1", seqno=2))
+    with pytest.raises(StateError, match="used by REPLICAT R1"):
+        remove_trail(home, name)
+    with pytest.raises(StateError, match=r"file 2 .* is still needed"):
+        remove_files(home, name, 0, 2)
+    assert len(remaining(trail)) == 6
+
+
+def test_a_rule_with_backslashes_is_that_with_slashes(home: Home, trail: list[Path]) -> None:
+    checkpoints.save(home, checkpoints.replicat("R1", ".\\dirdat\\ea", seqno=2))
+    assert purge(home, PurgeRule(".\\dirdat\\*"), NOW) == trail[:2]
+
+
 def test_each_rule_has_its_own_frequency() -> None:
     clock = FakeClock()
     often, seldom = PurgeRule("./dirdat/ea", every=60), PurgeRule("./dirdat/ra", every=3600)
@@ -168,5 +215,5 @@ def test_an_index_is_removed_with_its_file(home: Home) -> None:
     assert sorted(name.folder.glob(".ec*.index")) == indexes[-3:]
     remove_files(home, name, name.sequences()[0], name.sequences()[0])
     assert sorted(name.folder.glob(".ec*.index")) == indexes[-2:]
-    remove_trail(name)
+    remove_trail(home, name)
     assert list(name.folder.glob(".ec*.index")) == []

@@ -91,6 +91,7 @@ def test_a_trail_is_described_before_it_is_written(client: ServiceClient, files:
 def test_files_that_a_reader_needs_are_kept(client: ServiceClient, service: RunningService, files: int) -> None:
     assert client.post("/sources/RD1", body(client)).status == 201
     assert client.delete("/trails/ea").status == 409
+    assert client.delete("/trails/ea?path=dirprm/../dirdat").status == 409
     assert client.delete("/trails/ea/sequences/0").status == 409
     assert client.delete("/trails/ea/sequences/0?force=true").status == 200
     assert client.delete("/trails/ea/sequences/0?force=true").status == 404

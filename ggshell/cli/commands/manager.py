@@ -117,7 +117,7 @@ def port_info(session: Session, *, detail: bool = False) -> NamedValues:
 @command("SEND MGR GETPURGEOLDEXTRACTS")
 def purge_rules(session: Session) -> Listing:
     """Show Manager's PURGEOLDEXTRACTS rules, and for each trail the oldest file that a reader still needs."""
-    from ggshell.groups.purge import needed_from
+    from ggshell.groups.purge import all_needed
     from ggshell.parameters.process_parameters import PurgeRule
 
     answer = request(_running(session).socket, "GETPURGEOLDEXTRACTS")
@@ -130,7 +130,7 @@ def purge_rules(session: Session) -> Listing:
     ]
     readers = [entry.checkpoint for entry in session.home.groups() if entry.checkpoint is not None]
     lines += ["", "Extract Trails", "", f"{'Filename':<37}Oldest_Chkpt_Seqno"]
-    lines += [f"{name!s:<37}{seqno}" for name, seqno in needed_from(readers, session.home).items()]
+    lines += [f"{name!s:<37}{seqno}" for name, seqno in all_needed(readers, session.home).items()]
     return Listing(("fileset", "min_hours", "min_files", "use_checkpoints"), rows, "\n".join([*lines, ""]))
 
 

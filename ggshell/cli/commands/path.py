@@ -9,7 +9,7 @@ from ggshell.cli.registrations import HeldGroup
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
-from ggshell.cli.trails import require_unwritten
+from ggshell.cli.trails import require_unwritten, same_trail
 from ggshell.errors import UsageError
 from ggshell.home.checkpoint import Checkpoint, GroupKind, GroupOptions, ReadCheckpoint, SourceType, WriteCheckpoint
 from ggshell.language.handlers import unavailable
@@ -35,7 +35,7 @@ def add_distpath(
     lines = registrations.set_aside(session, GroupKind.PATH, path_name)
     require_new(session.home, GroupKind.PATH, path_name)
     reads, (writes, receiver) = source_trail(source), target_trail(target)
-    if not receiver and session.home.resolve(reads) == session.home.resolve(writes):
+    if not receiver and same_trail(session, reads, writes):
         raise UsageError("a path cannot write to the trail that it reads.")
     if not receiver:
         require_unwritten(session, writes)

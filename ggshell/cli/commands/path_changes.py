@@ -11,7 +11,7 @@ from ggshell.cli.groups import PATH, RECVPATH, Kinds, View, require_stopped, sel
 from ggshell.cli.registry import command
 from ggshell.cli.results import Message
 from ggshell.cli.session import Session
-from ggshell.cli.trails import require_unwritten
+from ggshell.cli.trails import require_unwritten, same_trail
 from ggshell.errors import UsageError
 from ggshell.groups.progress import moved_in_trail
 from ggshell.home.checkpoint import Checkpoint, GroupOptions, PathSettings, WriteCheckpoint
@@ -55,9 +55,9 @@ def alter_target(session: Session, *, path_name: str, url: str) -> Message:
 
     def redirected(found: View) -> Checkpoint:
         before = found.checkpoint.write[0]
-        if not receiver and session.home.resolve(found.checkpoint.read.trail) == session.home.resolve(writes):
+        if not receiver and same_trail(session, found.checkpoint.read.trail, writes):
             raise UsageError("a path cannot write to the trail that it reads.")
-        if not receiver and (before.is_elsewhere or session.home.resolve(before.trail) != session.home.resolve(writes)):
+        if not receiver and (before.is_elsewhere or not same_trail(session, before.trail, writes)):
             require_unwritten(session, writes)
         target = WriteCheckpoint(writes, remote=True, megabytes=before.megabytes, receiver=receiver)
         if (writes, receiver) == (before.trail, before.receiver):

@@ -40,6 +40,8 @@ def add_trail(
         if passive:
             _require_passive(session, found, trail, remote)
         receiver = _receiver(session, found.group, trail) if remote and not passive else ""
+        if not receiver and found.checkpoint.read.trail and same_trail(session, found.checkpoint.read.trail, trail):
+            raise UsageError(f"{found.name} cannot write to the trail that it reads.", hint="use another trail name")
         require_unwritten(session, trail, found.group, receiver=receiver)
         target = WriteCheckpoint(trail, remote, megabytes, TrailPosition(seqno, 0), release=release, receiver=receiver)
         group.save(found.checkpoint._replace(write=(*found.checkpoint.write, target)))
@@ -74,7 +76,7 @@ def _receiver(session: Session, group: str, trail: str) -> str:
     home = session.home
     try:
         named = load_extract(home.parameters(group)).trails
-        hosts = [each.host for each in named if home.resolve(each.trail) == home.resolve(trail)]
+        hosts = [each.host for each in named if same_trail(session, trail, each.trail)]
         return receiver_of(home, hosts[0], trail) if hosts else ""
     except GgsError:
         return ""
@@ -111,16 +113,15 @@ def alter_trail(session: Session, remote: bool, *, trail: str, extract: str, meg
 @command("PURGE EXTTRAIL")
 def purge_trail(session: Session, *, trail: str, force: bool = False) -> Message:
     """Delete the trail files that readers no longer need; ``!`` deletes all but the newest, whether read or not."""
-    from ggshell.groups.purge import needed_from, purge
+    from ggshell.groups.purge import first_needed, known_checkpoints, needed_from, purge
     from ggshell.parameters.process_parameters import PurgeRule
     from ggshell.trail.name import TrailName
 
     name = TrailName.parse(trail, session.home.root)
     if not name.sequences():
         raise NotFoundError(f"trail {trail} has no files.", hint="use INFO EXTTRAIL * to list the trails")
-    readers = [entry.checkpoint for entry in session.home.groups() if entry.checkpoint is not None]
-    known = {each.folder.resolve() / each.prefix for each in needed_from(readers, session.home)}
-    if not force and name.folder.resolve() / name.prefix not in known:
+    needed = needed_from(known_checkpoints(session.home), session.home)
+    if not force and first_needed(needed, name.real) is None:
         raise StateError(
             f"no group reads trail {trail}, so the files in use are unknown.", hint="add ! to purge it anyway"
         )

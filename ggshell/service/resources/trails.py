@@ -147,7 +147,7 @@ def create_trail(call: Call, trail: str) -> Answer:
     name, path = body.name or trail, body.path
     require_inside(call.bounds, call.principal, trail_text(name, path), written=True)
     found = TrailName.parse(trail_text(name, path), call.home.root)
-    if any(each.name == found for each in all_trails(call)):
+    if any(each.name.real == found.real for each in all_trails(call)):
         raise ConflictError(f"trail {trail_text(name, path)} already exists")
     Documents(call.home, KIND).create(trail, {"name": name, "path": path, **body.described()})
     return Answer(status=201)
@@ -203,10 +203,11 @@ def delete_trail(call: Call, trail: str) -> Answer:
         users = ", ".join(use.name for use in found.uses)
         hint = "delete these groups first, or add ?extract=NAME to remove the trail from a stopped Extract"
         raise StateError(f"trail {found.text} is used by {users}", hint=hint)
+    removed = remove_trail(call.home, found.name)
     name = _document_name(call, found) if found.document else None
     if name is not None:
         Documents(call.home, KIND).delete(name)
-    _tell(call, remove_trail(found.name))
+    _tell(call, removed)
     return Answer()
 
 
