@@ -2,8 +2,9 @@
 
 Each table is one transaction in the trail, and all of them have the CSN of the snapshot: the rows include the changes
 up to that CSN and none after it. A Replicat that applies changes AFTERCSN this CSN therefore needs no HANDLECOLLISIONS.
-After an interrupted load, the next START loads everything again from a new snapshot. If the connection to another home
-is lost, the load restarts automatically, and its receiver first removes what the interrupted one wrote.
+After an interrupted load, the next START loads everything again from a new snapshot, and first removes what the
+interrupted load wrote: a trail never has the rows of both. If the connection to another home is lost, the load restarts
+automatically.
 """
 
 from __future__ import annotations
@@ -38,8 +39,7 @@ from ggshell.record.change import ChangeBatch
 from ggshell.record.name_patterns import matches
 from ggshell.trail.fileheader import Producer
 from ggshell.trail.name import TrailName
-from ggshell.trail.removing import remove_from
-from ggshell.types import Csn, LogPosition, TableName
+from ggshell.types import Csn, LogPosition, TableName, TrailPosition
 
 SAVE_SECONDS = 2.0
 WAIT_SECONDS = 1.0
@@ -51,17 +51,16 @@ def load(context: GroupContext, parameters: ExtractParameters, wanted: TableFilt
     login = connection_string(context.home, parameters.login)
     connector = connector_for(login)
     _require_host(parameters, path)
-    targets = _targets(context, parameters)
+    purges = _purges(context, parameters)
+    targets = _targets(context, parameters, purges)
     if not targets:
         hint = "use EXTFILE ./dirdat/la, or ADD EXTTRAIL ./dirdat/la, EXTRACT load1"
         raise ParameterError("an initial load requires a file or trail", where=path, hint=hint)
-    interrupted = _interrupted(context)
-    start = LoadState(begins=tuple(interrupted.items()))
+    start = LoadState(begins=tuple(purges.items()))
     context.save(
         context.checkpoint._replace(write=targets, options=context.checkpoint.options._replace(load=start._asdict()))
     )
-    purged = {item.trail: 0 for item in parameters.trails if item.file is not None and item.file.purge}
-    one = _InitialLoad(context, parameters, wanted, forms, {**interrupted, **purged})
+    one = _InitialLoad(context, parameters, wanted, forms, purges)
     tasks = LoadTasks(context, forms, _tasks(parameters, targets))
 
     def session(backoff: Backoff) -> None:
@@ -96,14 +95,21 @@ def _tasks(parameters: ExtractParameters, targets: Sequence[WriteCheckpoint]) ->
     return [(named[target.trail], target) for target in targets if target.trail in named]
 
 
-def _interrupted(context: GroupContext) -> dict[str, int]:
-    """Return where a load that was not completed began in the trails of other homes."""
+def _purges(context: GroupContext, parameters: ExtractParameters) -> dict[str, int]:
+    """Return the trails whose files are removed first, each from a sequence number on.
+
+    PURGE removes all of them; otherwise those of a load that was not completed are removed.
+    """
     last = LoadState.of(context.checkpoint)
-    return dict(last.begins) if last is not None and not last.complete else {}
+    interrupted = dict(last.begins) if last is not None and not last.complete else {}
+    purged = {item.trail: 0 for item in parameters.trails if item.file is not None and item.file.purge}
+    return {**interrupted, **purged}
 
 
-def _targets(context: GroupContext, parameters: ExtractParameters) -> tuple[WriteCheckpoint, ...]:
-    """Return the trails of ADD EXTTRAIL and the files of EXTFILE and RMTFILE; purge local files that specify PURGE."""
+def _targets(
+    context: GroupContext, parameters: ExtractParameters, purges: Mapping[str, int]
+) -> tuple[WriteCheckpoint, ...]:
+    """Return the trails of ADD EXTTRAIL and the files of EXTFILE and RMTFILE; those of ``purges`` are written again."""
     files = [item for item in parameters.trails if item.file is not None]
     names = {TrailName.parse(item.trail, context.home.root) for item in files}
     others = (each for each in context.checkpoint.write if TrailName.parse(each.trail, context.home.root) not in names)
@@ -112,11 +118,10 @@ def _targets(context: GroupContext, parameters: ExtractParameters) -> tuple[Writ
         if item.file is None:
             continue
         receiver = receiver_of(context.home, item.host, item.trail) if item.file.remote else ""
-        if item.file.purge and not receiver:
-            remove_from(TrailName.parse(item.trail, context.home.root), 0)
         settings = (item.trail, item.file.remote, item.file.megabytes)
         targets.append(WriteCheckpoint(*settings, release=item.release, receiver=receiver))
-    return tuple(targets)
+    begin = TrailPosition(0, 0)
+    return tuple(each._replace(current=begin) if each.trail in purges else each for each in targets)
 
 
 class _InitialLoad:
@@ -130,7 +135,7 @@ class _InitialLoad:
         forms: TrailForms,
         purges: Mapping[str, int],
     ) -> None:
-        """``purges``: trails of other homes whose files are removed first, each from a sequence number on."""
+        """``purges``: trails whose files are removed first, each from a sequence number on."""
         self._forms = forms
         self._purges = dict(purges)
         self._counted: Counter[tuple[TableName, int]] = Counter()
@@ -173,9 +178,7 @@ class _InitialLoad:
             self._outputs = outputs = open_outputs(self._context, producer, self._forms, purges=self._purges)
             connected(self._context, backoff)
             self.receivers.opened()
-            if outputs.after is not None:
-                outputs.rollover()
-            self._purges.update(self._begins(outputs))
+            self._purges.update(outputs.begin_new_files())
             wanted, ignored = self._rows.around(self._wanted, self._wanted.ignored)
             outputs.begin(wanted, None, ignored=ignored, repeats=True)
             self._load(copy, outputs)
@@ -196,8 +199,9 @@ class _InitialLoad:
             self._report(
                 "GGS-00539", f"{text} Run ALTER TABLE {name} SET LOGGED, or copy it manually.", Severity.WARNING
             )
-        begins = tuple(self._begins(outputs).items())
-        self._state = LoadState(str(copy.csn), copy.time, len(tables), file=self._first_file(outputs), begins=begins)
+        first = next(iter(outputs.checkpoints())).trail
+        file = f"{first}{self._purges[first]:09d}"
+        self._state = LoadState(str(copy.csn), copy.time, len(tables), file=file, begins=tuple(self._purges.items()))
         self._save(copy.csn)
         text = f"Initial load: the snapshot contains every transaction up to CSN {copy.csn} ({local_text(copy.time)})."
         self._report("GGS-00551", f"{text} The load begins in trail file {self._state.file}.")
@@ -253,16 +257,6 @@ class _InitialLoad:
         """Return the SQLPREDICATE of the first TABLE line that selects a table."""
         found = (table.predicate for table in self._parameters.tables if matches(table.pattern, name))
         return next(found, "")
-
-    def _begins(self, outputs: Outputs) -> dict[str, int]:
-        """Return for each trail of another home the sequence number of the file in which the load begins."""
-        after = outputs.after is not None
-        return {each.trail: each.current.seqno + after for each in outputs.checkpoints() if each.is_elsewhere}
-
-    def _first_file(self, outputs: Outputs) -> str:
-        """Return the file of the first trail in which the load begins: the next file, or the current one if it is empty."""
-        target = outputs.checkpoints()[0]
-        return f"{target.trail}{target.current.seqno + (outputs.after is not None):09d}"
 
     def _wait(self, descriptor: int) -> bool:
         """Wait for the source while answering requests; False if a stop is requested."""

@@ -13,8 +13,8 @@ class LoadState(NamedTuple):
     """The progress of a load, as stored in the checkpoint's options.
 
     ``file``: the trail file in which the load begins. ``about``: the approximate number of rows of the current table.
-    ``seconds``: for how long this table has been loading. ``begins``: for each trail of another home the file in which the
-    load begins; if the load was interrupted, the next one removes the files from there on.
+    ``seconds``: for how long this table has been loading. ``begins``: for each trail the file in which the load begins; if
+    the load was interrupted, the next one removes the files from there on.
     """
 
     csn: str = ""

@@ -36,8 +36,7 @@ def open_outputs(
 ) -> Outputs:
     """Open a group's trails; after ALTER … ETROLLOVER, each of them starts a new file, once (``without_rollover``).
 
-    ``purges``: trails of other homes whose files are removed first, each from a sequence number on. ``forwards``: the group
-    reads a trail.
+    ``purges``: trails whose files are removed first, each from a sequence number on. ``forwards``: the group reads a trail.
     Raises NotFoundError if the group has no trail, or not the one that the parameter file names.
     """
     forms.require_added(context.group, [target.trail for target in context.checkpoint.write])
@@ -252,6 +251,14 @@ class Outputs:
     def rollover(self) -> None:
         for writer in self._writers:
             writer.rollover()
+
+    def begin_new_files(self) -> dict[str, int]:
+        """Let each trail begin a new file, unless it has no transactions; return the sequence number of that file for each."""
+        found: dict[str, int] = {}
+        for target, writer in zip(self._targets, self._writers, strict=True):
+            is_empty = writer.last_csn is None
+            found[target.trail] = writer.position.seqno if is_empty else writer.rollover().seqno
+        return found
 
     @property
     def rollover_waits(self) -> bool:

@@ -21,6 +21,7 @@ from ggshell.network.frames import LONGEST_DATA, Compression
 from ggshell.network.handshake import Sender
 from ggshell.network.link import SILENCE_SECONDS
 from ggshell.network.link import Link as NetworkLink
+from ggshell.network.local_readers import require_unread
 from ggshell.network.proof import home_key
 from ggshell.network.proxy_url import Proxy, parse_proxy, socks_proxy
 from ggshell.network.remote_files import FULL_PACE, WINDOW, Pace, RemoteTrailFiles
@@ -29,6 +30,7 @@ from ggshell.parameters.loading import load_manager, load_service
 from ggshell.parameters.remote_hosts import MANAGER_PORT, RemoteHost
 from ggshell.trail.files import LocalTrailFiles, TrailFiles
 from ggshell.trail.name import TrailName
+from ggshell.trail.removing import remove_held
 
 STOP_PATIENCE: Final = 2.0
 """Seconds that a group that stops waits for acknowledgements before it gives the connection up."""
@@ -61,8 +63,8 @@ class Receivers:
         hosts: Mapping[TrailName, RemoteHost] | None = None,
         purges: Mapping[str, int] | None = None,
     ) -> None:
-        """``hosts``: RMTHOST of the remote trails of a parameter file. ``purges``: the trails of other homes whose files are
-        removed first, each from a sequence number on."""
+        """``hosts``: RMTHOST of the remote trails of a parameter file. ``purges``: the trails whose files are removed first,
+        each from a sequence number on."""
         self._home: Home = context.home
         self._group = context.group
         self._clock: Clock = context.clock
@@ -83,14 +85,12 @@ class Receivers:
 
     def open(self, target: WriteCheckpoint) -> TrailFiles:
         """Open the files of a trail. Raises ConnectionLostError, ProcessError, ConflictError, DiskError, TrailError."""
+        purge = self._purges.get(target.trail)
         if not target.is_elsewhere:
-            name = TrailName.parse(target.trail, self._home.root)
-            require_no_sender(name)
-            return LocalTrailFiles.open(name)
+            return self._open_here(TrailName.parse(target.trail, self._home.root), purge)
         host = self._host(target)
         threshold = host.compress_threshold if host is not None else self._options.compression
         pace = _manner(host)[1]
-        purge = self._purges.get(target.trail)
         link, address = self.connect(target)
         return RemoteTrailFiles(
             link,
@@ -102,6 +102,17 @@ class Receivers:
             pace,
             purge=purge,
         )
+
+    def _open_here(self, name: TrailName, purge: int | None) -> TrailFiles:
+        """Open the files of a trail of this machine, after removing those from a sequence number on."""
+        require_no_sender(name)
+
+        def prepare() -> None:
+            if purge is not None:
+                require_unread(self._home, name, purge)
+                remove_held(name, purge)
+
+        return LocalTrailFiles.open(name, prepare)
 
     @property
     def sender(self) -> Sender:

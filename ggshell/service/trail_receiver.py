@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ggshell.errors import TrailError
 from ggshell.network.frames import INVALID, LONGEST_FRAME
+from ggshell.network.local_readers import require_unread
 from ggshell.network.opening import (
     Opening,
     TaskRequest,
@@ -137,6 +138,8 @@ class TrailReceivers:
     ) -> ReceivedTrail:
         """Open a trail in a thread. Raises GgsError."""
         require_no_local_writer(self._state.home, name)
+        if purge is not None:
+            require_unread(self._state.home, name, purge)
         return ReceivedTrail(name, sender, reached, purge)
 
     async def _replace(self, earlier: Arrival) -> None:

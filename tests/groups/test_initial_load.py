@@ -235,6 +235,55 @@ def test_a_restarted_load_starts_over_from_a_new_snapshot(
     assert [rows for _, _, _, rows in _transactions(pipeline)] == [ROWS, ROWS - 1][-copies:]
 
 
+WAITS = "SQLPREDICATE 'WHERE pg_advisory_xact_lock_shared(7) IS NOT NULL'"
+"""The rows of a table arrive as soon as nothing holds this lock."""
+
+
+def _interrupt(pipeline: Pipeline, started: Callable[[], bool]) -> None:
+    """Kill a load of two tables between them, when ``started`` returns true."""
+    pipeline.in_north("CREATE TABLE a.early (id int)", "INSERT INTO a.early VALUES (1), (2)")
+    fill(pipeline)
+    text = "EXTRACT load1\nUSERIDALIAS north\nEXTFILE ./dirdat/la\nTABLE a.early;\nTABLE a.items, {};\n"
+    pipeline.write("load1", text.format(WAITS))
+    pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")
+    with psycopg.connect(pipeline.north, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(7)")
+        pipeline.run("START EXTRACT load1")
+        until("the first table is loaded", started)
+        pipeline.run("KILL EXTRACT load1")
+
+
+def test_an_interrupted_load_begins_again_and_the_file_has_each_row_once(pipeline: Pipeline) -> None:
+    """Regression: the file had the rows of both attempts, so tables without keys had them twice in the target."""
+    _interrupt(pipeline, lambda: len(_transactions(pipeline)) == 1)
+    state = run_load(pipeline)
+    assert state.file.endswith("000000000")
+    assert [(name, rows) for name, _, _, rows in _transactions(pipeline)] == [("early", 2), ("items", ROWS)]
+    assert {str(csn) for _, csn, _, _ in _transactions(pipeline)} == {state.csn}
+
+
+def test_an_interrupted_load_that_a_replicat_has_read_is_not_written_again(pipeline: Pipeline) -> None:
+    pipeline.in_south("CREATE TABLE b.early (id int)")
+    pipeline.run(
+        "DBLOGIN USERIDALIAS south",
+        "ADD CHECKPOINTTABLE b.checks",
+        "ADD REPLICAT rload, EXTTRAIL ./dirdat/la, CHECKPOINTTABLE b.checks",
+        "START REPLICAT rload",
+    )
+    _interrupt(pipeline, lambda: pipeline.in_south("SELECT count(*) FROM b.early") == [(2,)])
+    for stop in ("INFO ALL", "STOP REPLICAT rload"):
+        pipeline.run(stop)
+        pipeline.start("load1")
+        assert "GGS-00558  REPLICAT RLOAD has read rows of a load in" in pipeline.abended_report(LOAD1)
+    assert [rows for _, _, _, rows in _transactions(pipeline)] == [2], "nothing was removed"
+    pipeline.in_south("TRUNCATE b.early")
+    pipeline.run("DBLOGIN USERIDALIAS south", "ALTER REPLICAT rload, EXTSEQNO 0, EXTRBA 0")
+    run_load(pipeline)
+    pipeline.run("START REPLICAT rload")
+    until("the rows are loaded", lambda: pipeline.in_south("SELECT count(*) FROM b.items") == [(ROWS,)])
+    assert pipeline.in_south("SELECT count(*) FROM b.early") == [(2,)]
+
+
 def test_a_load_waits_for_transactions_that_write_and_can_be_stopped_meanwhile(pipeline: Pipeline) -> None:
     fill(pipeline)
     pipeline.run("DBLOGIN USERIDALIAS north", "ADD EXTRACT load1, SOURCEISTABLE")

@@ -19,6 +19,7 @@ from ggshell.home.credential import CredentialStore
 from ggshell.home.home import Home
 from ggshell.home.process_file import ProcessState, read_process_file
 from ggshell.record.image import decode_image
+from ggshell.types import TrailPosition
 
 LOAD = ("LOAD1", GroupKind.EXTRACT)
 ROWS = 20_000
@@ -105,3 +106,24 @@ def test_purge_does_not_touch_files_of_another_sender(homes: TwoHomes, source: p
     until_state(Home(homes.source), *LOAD, ProcessState.ABENDED)
     assert "GGS-00954" in Home(homes.source).report("LOAD1").read_text()
     homes.until_equal()
+
+
+def test_files_that_a_replicat_of_the_other_home_has_read_are_not_written_again(
+    homes: TwoHomes, source: psycopg.Connection
+) -> None:
+    prepare(homes, homes.target.port, "PURGE")
+    load(homes)
+    homes.target.run("ADD REPLICAT rload, EXTTRAIL ./dirdat/da, NODBCHECKPOINT")
+    target = Home(homes.target.home)
+    path = target.checkpoint("RLOAD", GroupKind.REPLICAT)
+    read = checkpoints.load(path)
+    checkpoints.save(path, read._replace(read=read.read.reached(TrailPosition(0, 5000), 0)))
+    homes.run("START EXTRACT load1")
+    until_state(Home(homes.source), *LOAD, ProcessState.ABENDED)
+    report = Home(homes.source).report("LOAD1").read_text()
+    assert "GGS-00558" in report
+    assert "REPLICAT RLOAD has read rows of a load in" in report
+    assert arrived(homes) == list(range(1, ROWS + 1))
+    checkpoints.save(path, read)
+    load(homes)
+    assert arrived(homes) == list(range(1, ROWS + 1))
