@@ -66,9 +66,9 @@ def all_needed(checkpoints: Iterable[Checkpoint], home: Home) -> dict[TrailName,
     """Return the same as ``needed_from``, for the readers in other homes too. Raises StoreError as ``first_needed`` does."""
     needed = needed_from(checkpoints, home)
     folders = dict.fromkeys([(home.root / "dirdat").resolve(), *(name.folder for name in needed)])
-    names = dict.fromkeys([*needed, *(name for folder in folders for name, _ in readers_in(folder))])
-    found = {name: first_needed(needed, name) for name in names}
-    return {name: seqno for name, seqno in found.items() if seqno is not None}
+    for name, reader in (each for folder in folders for each in readers_in(folder)):
+        needed[name] = min(needed.get(name, reader.seqno), reader.seqno)
+    return needed
 
 
 def first_needed(needed: Mapping[TrailName, int], name: TrailName) -> int | None:

@@ -9,6 +9,7 @@ from ggshell.errors import DiskError, NotFoundError, StateError
 from ggshell.groups.purge import first_needed, known_checkpoints, needed_from
 from ggshell.home.checkpoint import Checkpoint
 from ggshell.home.home import Home
+from ggshell.network.local_readers import reads
 from ggshell.network.local_writers import local_writer
 from ggshell.network.trail_owner import owner_of, require_no_sender
 from ggshell.network.trail_readers import readers_of
@@ -49,7 +50,7 @@ def remove_trail(home: Home, name: TrailName) -> list[Path]:
     """
     require_no_sender(name)
     checkpoints = known_checkpoints(home)
-    readers = [f"{each.type} {each.group}" for each in checkpoints if _reads(each, home, name)]
+    readers = [f"{each.type} {each.group}" for each in checkpoints if reads(each, home, name)]
     readers += [each.text for each in readers_of(name.real)]
     writer = local_writer(home, name.real)
     if readers or writer:
@@ -58,10 +59,6 @@ def remove_trail(home: Home, name: TrailName) -> list[Path]:
             f"trail {name} is used by {users}", hint="delete these groups first; a RECVPATH in its own home"
         )
     return _removed([*map(name.file, name.sequences()), mark_path(name), name.unfinished()])
-
-
-def _reads(checkpoint: Checkpoint, home: Home, name: TrailName) -> bool:
-    return bool(checkpoint.read.trail) and TrailName.parse(checkpoint.read.trail, home.root).real == name.real
 
 
 def _written_from(checkpoints: Iterable[Checkpoint], home: Home, name: TrailName) -> int | None:

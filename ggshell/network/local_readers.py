@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ggshell.errors import ConflictError, TrailError
+from ggshell.home.checkpoint import Checkpoint
 from ggshell.home.home import GroupEntry, Home
 from ggshell.home.process_file import ALIVE, state_of
 from ggshell.network.trail_readers import readers_of
@@ -37,14 +38,17 @@ def require_unread(home: Home, name: TrailName, first: int) -> None:
         )
 
 
+def reads(checkpoint: Checkpoint, home: Home, name: TrailName) -> bool:
+    """Whether a group of a home reads a trail."""
+    return bool(checkpoint.read.trail) and TrailName.parse(checkpoint.read.trail, home.root).real == name.real
+
+
 def _readers(home: Home, name: TrailName, begin: TrailPosition) -> Iterator[str]:
     visible = _shows_rows(name, begin)
-    place = (name.folder.resolve(), name.prefix)
     for entry in home.groups():
-        if entry.checkpoint is None or not entry.checkpoint.read.trail:
+        if entry.checkpoint is None or not reads(entry.checkpoint, home, name):
             continue
-        read = TrailName.parse(entry.checkpoint.read.trail, home.root)
-        if (read.folder.resolve(), read.prefix) == place and _has_read(home, entry, begin, visible=visible):
+        if _has_read(home, entry, begin, visible=visible):
             yield f"{entry.type} {entry.group}"
     yield from (each.text for each in readers_of(name) if visible and each.seqno >= begin.seqno)
 

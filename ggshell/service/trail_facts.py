@@ -85,8 +85,9 @@ def all_trails(call: Call) -> list[FoundTrail]:
     for text in texts:
         with contextlib.suppress(UsageError):
             found.setdefault(TrailName.parse(text, home.root).real, text)
+    uses, described = _uses(home.root, entries), _described(home.root, documents)
     texts = sorted(found.values())
-    return [_found(home.root, text, TrailName.parse(text, home.root), entries, documents) for text in texts]
+    return [_found(text, TrailName.parse(text, home.root), uses, described) for text in texts]
 
 
 def find_trail(call: Call, trail: str) -> FoundTrail:
@@ -102,7 +103,8 @@ def find_trail(call: Call, trail: str) -> FoundTrail:
     try:
         text = known_trail(call.home, trail, path, "./dirdat")
         name = TrailName.parse(text, call.home.root)
-        found = _found(call.home.root, text, name, call.home.groups(), documents)
+        uses, described = _uses(call.home.root, call.home.groups()), _described(call.home.root, documents)
+        found = _found(text, name, uses, described)
     except UsageError as error:
         raise NotFoundError(f"trail {trail} does not exist: {error.message}") from error
     require_inside(call.bounds, call.principal, text, written=call.request.method == "DELETE")
@@ -126,26 +128,31 @@ def _documents(call: Call) -> dict[str, Object]:
     return {name: documents.get(name) for name in documents.names()}
 
 
-def _found(
-    root: Path, text: str, name: TrailName, entries: Iterable[GroupEntry], documents: Mapping[str, Object]
-) -> FoundTrail:
-    uses: list[Use] = []
+def _uses(root: Path, entries: Iterable[GroupEntry]) -> dict[TrailName, list[Use]]:
+    """Return what the groups write and read, by the trails without links."""
+    found: dict[TrailName, list[Use]] = {}
     for entry in entries:
         if entry.checkpoint is None:
             continue
-        uses += [
-            Use(entry, each)
-            for each in entry.checkpoint.written_here
-            if TrailName.parse(each.trail, root).real == name.real
-        ]
-        if entry.checkpoint.read.trail and TrailName.parse(entry.checkpoint.read.trail, root).real == name.real:
-            uses.append(Use(entry, None))
-    mine = [
-        each
-        for each in documents.values()
-        if TrailName.parse(trail_text(each["name"], each.get("path", "")), root).real == name.real
-    ]
-    return FoundTrail(text, name, tuple(uses), mine[0] if mine else {})
+        for write in entry.checkpoint.written_here:
+            found.setdefault(TrailName.parse(write.trail, root).real, []).append(Use(entry, write))
+        if entry.checkpoint.read.trail:
+            found.setdefault(TrailName.parse(entry.checkpoint.read.trail, root).real, []).append(Use(entry, None))
+    return found
+
+
+def _described(root: Path, documents: Mapping[str, Object]) -> dict[TrailName, Object]:
+    """Return what clients said about trails, by the trails without links; the first document of each counts."""
+    found: dict[TrailName, Object] = {}
+    for each in documents.values():
+        found.setdefault(TrailName.parse(trail_text(each["name"], each.get("path", "")), root).real, each)
+    return found
+
+
+def _found(
+    text: str, name: TrailName, uses: Mapping[TrailName, list[Use]], described: Mapping[TrailName, Object]
+) -> FoundTrail:
+    return FoundTrail(text, name, tuple(uses.get(name.real, ())), described.get(name.real, {}))
 
 
 def trail_details(found: FoundTrail) -> Trail:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from ggshell.cli.groups import ANY, unknown_group
 from ggshell.cli.registry import command
@@ -18,45 +20,13 @@ from ggshell.parameters.redacted_file import redacted_lines
 def view_report(session: Session, *, report: str = "", file: str = "") -> Text:
     """Show a report: ``EXT1`` is a group's current report, ``EXT10`` to ``EXT19`` are older ones; or a report file."""
     path = session.home.resolve(file) if file else session.home.report(report)
-    if not path.exists():
-        raise NotFoundError(f"report {path} does not exist", hint=_report_hint(session, report))
-    return Text(path.name, file_text(path, "report", session.longest_text))
-
-
-def _known(home: Home) -> set[str]:
-    return {"MGR", *(group for group, _ in home.group_names())}
-
-
-def _selected(home: Home, name: str) -> tuple[str, int | None]:
-    """The group, and the age of its file, that a name selects: ``EXT1`` the current one, ``EXT10`` the one with the age 0."""
-    name, known = name.upper(), _known(home)
-    if name not in known and name[-1].isdigit() and name[:-1] in known:
-        return name[:-1], int(name[-1])
-    return name, None
-
-
-def _report_hint(session: Session, report: str) -> str:
-    """The next step if a report does not exist; ``report`` is empty if a file was named.
-
-    Raises NotFoundError if the report is named after a group that does not exist.
-    """
-    if not report:
-        return "check the path: it is relative to the home directory"
-    group, age = _selected(session.home, report)
-    if group not in _known(session.home):
-        raise unknown_group(session, ANY, group)
-    if age is None:
-        return "START the group: it writes its report when it starts"
-    return f"use VIEW REPORT {group} for the current report: this older report no longer exists"
+    return _shown(session, "report", path, lambda: _report_hint(session, report))
 
 
 @command("VIEW DISCARD")
 def view_discard(session: Session, *, report: str) -> Text:
     """Show the discard file of a Replicat: ``REP1`` is the current one, ``REP10`` to ``REP19`` are older ones."""
-    path = discard_file(session.home, report)
-    if not path.exists():
-        raise NotFoundError(f"discard file {path} does not exist", hint=_discard_hint(session, report))
-    return Text(path.name, file_text(path, "discard file", session.longest_text))
+    return _shown(session, "discard file", discard_file(session.home, report), lambda: _discard_hint(session, report))
 
 
 def discard_file(home: Home, report: str) -> Path:
@@ -64,19 +34,62 @@ def discard_file(home: Home, report: str) -> Path:
     from ggshell.parameters.discard_file import discard_path
     from ggshell.pipeline.apply.discard import aged
 
-    group, age = _selected(home, report)
+    group, age, _ = _selected(home, report)
     path = discard_path(home, group)
     return path if age is None else aged(path, age)
 
 
+def _shown(session: Session, what: str, path: Path, hint: Callable[[], str]) -> Text:
+    """A file of a group. Raises NotFoundError, with the hint, if it does not exist."""
+    if not path.exists():
+        raise NotFoundError(f"{what} {path} does not exist", hint=hint())
+    return Text(path.name, file_text(path, what, session.longest_text))
+
+
+class _Selected(NamedTuple):
+    """The group, and the age of its file, that a name selects. ``age``: None for the current file."""
+
+    group: str
+    age: int | None
+    exists: bool
+
+
+def _selected(home: Home, name: str) -> _Selected:
+    """Read a name: ``EXT1`` selects the current file of EXT1, ``EXT10`` the one with the age 0."""
+    name, known = name.upper(), {"MGR", *(group for group, _ in home.group_names())}
+    if name not in known and name[-1].isdigit() and name[:-1] in known:
+        return _Selected(name[:-1], int(name[-1]), True)
+    return _Selected(name, None, name in known)
+
+
+def _report_hint(session: Session, report: str) -> str:
+    """The next step if a report does not exist; ``report`` is empty if a file was named. Raises as ``_hint`` does."""
+    if not report:
+        return "check the path: it is relative to the home directory"
+    return _hint(
+        session,
+        report,
+        "START the group: it writes its report when it starts",
+        "use VIEW REPORT {} for the current report: this older report no longer exists",
+    )
+
+
 def _discard_hint(session: Session, report: str) -> str:
-    """The reason why a discard file does not exist. Raises NotFoundError if its name selects no group."""
-    group, age = _selected(session.home, report)
-    if group not in _known(session.home):
+    """The reason why a discard file does not exist. Raises as ``_hint`` does."""
+    return _hint(
+        session,
+        report,
+        "it is created when the target rejects the first operation",
+        "use VIEW DISCARD {} for the current file: DISCARDROLLOVER has not created this older one",
+    )
+
+
+def _hint(session: Session, name: str, current: str, older: str) -> str:
+    """The text for the current or for an older file of a group. Raises NotFoundError if the group does not exist."""
+    group, age, exists = _selected(session.home, name)
+    if not exists:
         raise unknown_group(session, ANY, group)
-    if age is None:
-        return "it is created when the target rejects the first operation"
-    return f"use VIEW DISCARD {group} for the current file: DISCARDROLLOVER has not created this older one"
+    return current if age is None else older.format(group)
 
 
 @command("VIEW PARAMS")

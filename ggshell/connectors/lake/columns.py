@@ -245,11 +245,9 @@ def _reused(definition: TableDefinition, held: HeldTable) -> tuple[tuple[str, st
     for column in definition.columns:
         former = next((name for name, number in numbers.items() if same_number(number, column.number)), "")
         own = numbers.get(column.name, 0)
-        is_other = same_number(own, column.number) is False
-        if own == no_column(own) and former and former not in names:
-            is_other = (
-                False  # This column has left its name, and comes back, or has the values of another type elsewhere.
-            )
+        # A column that has left its name comes back, or has the values of another type elsewhere.
+        has_left = own == no_column(own) and former and former not in names
+        is_other = not has_left and same_number(own, column.number) is False
         if is_other or (former in names and former != column.name):
             found.append((column.name, former))
     return tuple(found)
